@@ -99,7 +99,7 @@ const DEBUG_SESSION_CONDITIONS = {
 } as const;
 
 /** Approved, on a drain that the platform asked for, is the operator's; the others are the machine controller's. */
-const MACHINE_DRAIN_CONDITIONS = {
+export const MACHINE_DRAIN_CONDITIONS = {
   Approved: ["GrantMatched", "PolicyAuto", "PolicyDenied", "NoGrant", "DeploymentNotAccepted"],
   Cordoned: ["CordonedByDrain", "CordonedBefore", "NotYet"],
   Drained: ["InProgress", "Empty", "NodeGone", "NodeUnreachable", "NodeNotFound"],

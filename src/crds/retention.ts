@@ -9,3 +9,14 @@ export function endedAt({ metadata, status }: Pick<MachineDrain | MachineJoin, "
   const told = (status?.conditions ?? []).map(({ lastTransitionTime }) => lastTransitionTime);
   return new Date([metadata.creationTimestamp, ...told].toSorted((a, b) => Date.parse(b) - Date.parse(a))[0] ?? "");
 }
+
+/**
+ * Whether a drain was over before the node that is there came to be: it was of an earlier one of that name, and what it did
+ * says nothing about this one.
+ *
+ * @param bornAt when the node that is there, or the machine that is to become it, came to be
+ */
+export function isOfEarlierNode(drain: Pick<MachineDrain, "metadata" | "status">, bornAt: string | undefined): boolean {
+  const isOver = drain.status?.state === "Drained" || drain.status?.state === "Failed";
+  return isOver && bornAt !== undefined && endedAt(drain).getTime() < Date.parse(bornAt);
+}

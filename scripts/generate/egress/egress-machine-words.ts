@@ -18,7 +18,10 @@ export const MACHINE_WORDS: Words = {
   "body.part.of": ["the same", 2],
   "body.part.id": ["the agent's clock, so that parts are known as one list", "inventory-1763632800000"],
   [`${MACHINE}.machineId`]: ["`MachineJoin.spec.machineId`, else the node's name", "m-3f2a"],
-  [`${MACHINE}.status`]: ["computed from the node's condition Ready, drains and the join", "ready"],
+  [`${MACHINE}.status`]: [
+    "computed from the node's condition Ready, drains and the join; of one that was not let in `removed`",
+    "ready",
+  ],
   [`${MACHINE}.capacityGroup`]: [
     "label `sallyport.dev/capacity-group` of the node, else `node.kubernetes.io/instance-type`",
     "default",
@@ -41,17 +44,24 @@ export const MACHINE_WORDS: Words = {
     "budget shop/api allows no eviction now",
   ],
   [`${BLOCKER}.replicaId`]: ["namespace and name of the pod", "shop/api-7d9c5-x2x4z"],
+  [`${MACHINE}.drainRequestedAt`]: [
+    "when the agent made the MachineDrain of the vendor's wish, while that is there",
+    "2026-11-20T10:00:00.000Z",
+  ],
   [`${MACHINE}.drainedAt`]: ["`MachineDrain.status.drainedAt`", "2026-11-20T10:00:00.000Z"],
   [`${MACHINE}.publicIp`]: ["address `ExternalIP` of the node", "203.0.113.7"],
   [`${MACHINE}.overlayIp`]: ["address `InternalIP` of the node", "10.0.0.7"],
   [`${MACHINE}.lastHeartbeat`]: [
-    "`spec.renewTime` of the node's lease; of a machine that waits, the agent's clock",
+    "`spec.renewTime` of the node's lease; of a machine that waits or was not let in, the agent's clock",
     "2026-11-20T10:00:00.000Z",
   ],
   [`${MACHINE}.runtimeDaemonVersion`]: ["versions of kubelet and container runtime", "v1.36.3 containerd://2.1.4"],
   [`${MACHINE}.networkHealth`]: ["condition NetworkUnavailable of the node", "healthy"],
   [`${MACHINE}.replicaCount`]: ["how many pods are on it", 12],
-  [`${MACHINE}.conditions[].type`]: ["conditions of the node and, with `Drain` before it, of its drain", "Ready"],
+  [`${MACHINE}.conditions[].type`]: [
+    "conditions of the node and, with `Drain`, `Join` or `Pool` before it, of its drain, its join and the pool that a machine waits for",
+    "Ready",
+  ],
   [`${MACHINE}.conditions[].status`]: ["`True`, `False` or `Unknown`", "True"],
   [`${MACHINE}.conditions[].reason`]: ["reason of the condition; no message", "KubeletReady"],
   [`${MACHINE}.joinState`]: ["`MachineJoin.status.state`", "joined"],

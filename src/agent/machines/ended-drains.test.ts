@@ -24,12 +24,21 @@ function drain(
   };
 }
 
-async function outcome(of: MachineDrain, days: number, nodes: readonly string[] = [], error?: Error): Promise<unknown> {
+/** @param nodes when each came to be */
+async function outcome(
+  of: MachineDrain,
+  days: number,
+  nodes: Readonly<Record<string, string>> = {},
+  error?: Error,
+): Promise<unknown> {
   const done: string[] = [];
   const ports = {
     now: () => new Date(Date.parse(ENDED) + days * DAY_MS),
     drain: () => of,
-    hasNode: (name: string) => nodes.includes(name),
+    node: (name: string) => {
+      const creationTimestamp = nodes[name];
+      return creationTimestamp === undefined ? undefined : { metadata: { creationTimestamp } };
+    },
     delete: async ({ metadata }: MachineDrain) => {
       if (error !== undefined) throw error;
       done.push(metadata.name);
@@ -41,20 +50,21 @@ async function outcome(of: MachineDrain, days: number, nodes: readonly string[] 
 describe("a drain of the platform that has ended", () => {
   test.each(["Drained", "Failed"] as const)("is deleted a week after it was %s, and not before", async (state) => {
     expect(await outcome(drain(state), 6)).toEqual({ requeueAfterMs: DAY_MS });
-    expect(await outcome(drain(state), 7, ["m-8"])).toBe("m-7-3");
+    expect(await outcome(drain(state), 7, { "m-7": "2026-01-03T00:00:00Z" })).toBe("m-7-3");
+    expect(await outcome(drain(state), 7, { "m-8": "2025-12-01T00:00:00Z" })).toBe("m-7-3");
   });
 
-  test.each<readonly [string, MachineDrain, readonly string[]]>([
-    ["its node is there, and would get its pods back", drain("Drained"), ["m-7"]],
-    ["it goes on", drain("Blocked"), []],
-    ["nothing is said of it", drain(undefined), []],
-    ["a person made it", drain("Drained", {}), []],
-    ["it is being deleted", drain("Drained", { requested }, { deletionTimestamp: ENDED }), []],
+  test.each<readonly [string, MachineDrain, Readonly<Record<string, string>>]>([
+    ["its node is there, and would get its pods back", drain("Drained"), { "m-7": "2026-01-01T12:00:00Z" }],
+    ["it goes on", drain("Blocked"), {}],
+    ["nothing is said of it", drain(undefined), {}],
+    ["a person made it", drain("Drained", {}), {}],
+    ["it is being deleted", drain("Drained", { requested }, { deletionTimestamp: ENDED }), {}],
   ])("stays where %s", async (_, each, nodes) => expect(await outcome(each, 1_000, nodes)).toBe(""));
 
   test("may be gone already, and is tried again while the API server is away", async () => {
-    expect(await outcome(drain("Drained"), 8, [], kubeError(404, "NotFound", "gone"))).toBe("");
+    expect(await outcome(drain("Drained"), 8, {}, kubeError(404, "NotFound", "gone"))).toBe("");
     const away = kubeError(503, "ServiceUnavailable", "away");
-    await expect(outcome(drain("Drained"), 8, [], away)).rejects.toThrow("away");
+    await expect(outcome(drain("Drained"), 8, {}, away)).rejects.toThrow("away");
   });
 });

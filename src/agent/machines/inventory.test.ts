@@ -6,13 +6,23 @@ import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-
 import { MACHINE_JOIN, type MachineJoin } from "../../crds/kinds/machine-join.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
 import { context, DEPLOYMENT, NOW } from "../testing/sample.ts";
-import { type MachineFacts, machineReport } from "./inventory.ts";
+import { endedReport, type MachineFacts, machineReport } from "./inventory.ts";
 import { readLoads } from "./loads.ts";
 import { MachineInventory, partsOf } from "./machine-inventory.ts";
 
-const node = (changes: { unschedulable?: boolean; ready?: string; labels?: Record<string, string> } = {}): Node =>
+interface NodeChanges {
+  readonly unschedulable?: boolean;
+  readonly ready?: string;
+  readonly labels?: Record<string, string>;
+  readonly createdAt?: string;
+}
+const node = (changes: NodeChanges = {}): Node =>
   ({
-    metadata: { name: "m-1", labels: changes.labels ?? {}, creationTimestamp: "2026-01-01T10:00:00Z" },
+    metadata: {
+      name: "m-1",
+      labels: changes.labels ?? {},
+      creationTimestamp: changes.createdAt ?? "2026-01-01T10:00:00Z",
+    },
     spec: { unschedulable: changes.unschedulable ?? false, taints: [] },
     status: {
       capacity: { cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" },
@@ -35,6 +45,19 @@ const join = (state?: string): MachineJoin =>
     spec: { pool: "pool", machineId: "box", nodeName: "m-1", facts: { kubelet: "v1.36.1", zone: "b" } },
     ...(state !== undefined && { status: { state } }),
   }) as unknown as MachineJoin;
+const because = (type: string, reason: string, status: "True" | "False" | "Unknown" = "False") => ({
+  ...{ type, status, reason, message: "", lastTransitionTime: "2026-01-01T11:00:00Z" },
+});
+/** What the platform asked for. */
+const asked = (revision: number, status: MachineDrainStatus, remove = false): MachineDrain =>
+  ({
+    metadata: { name: `m-1-${revision}`, creationTimestamp: "2026-01-01T11:00:00Z" },
+    spec: {
+      nodeName: "m-1",
+      requested: { deploymentId: DEPLOYMENT, machineId: "box", revision, ...(remove && { remove }) },
+    },
+    status,
+  }) as unknown as MachineDrain;
 const drain = (status: MachineDrainStatus, remove = false, name = "m-1-3"): MachineDrain =>
   ({
     metadata: { name, creationTimestamp: "2026-01-01T11:00:00Z" },
@@ -42,6 +65,9 @@ const drain = (status: MachineDrainStatus, remove = false, name = "m-1-3"): Mach
     status,
   }) as unknown as MachineDrain;
 const facts = (changes: Partial<MachineFacts> & { state?: string } = {}): MachineFacts => ({
+  deploymentId: DEPLOYMENT,
+  pool: undefined,
+  refusal: undefined,
   member: { machineId: "box", nodeName: "m-1", join: "state" in changes ? join(changes.state) : undefined },
   ...{ node: node(), renewedAt: "2026-01-01T11:59:58.123456Z", drains: [], load: [1500, 2 ** 30, 0, 12] },
   ...{ isTold: () => true, ...changes },
@@ -90,12 +116,149 @@ test.each<readonly [string, Partial<MachineFacts> & { state?: string }, string |
   ],
   ["joined", { state: "Joined" }, "ready"],
   ["its certificate just there", { state: "Issued", node: node({ ready: "False" }) }, "joining"],
+  [
+    "of a name that was drained, and removed, before it came",
+    {
+      node: node({ unschedulable: true, createdAt: "2026-01-01T11:30:00Z" }),
+      drains: [drain({ state: "Drained" }, true)],
+    },
+    "ready",
+  ],
   ["waiting for a person", { state: undefined as never, node: undefined }, "joining"],
   ["with a certificate, no node yet", { state: "Issued", node: undefined }, "joining"],
   ["joined, its node deleted", { state: "Joined", node: undefined }, undefined],
   ["no node and no join", { node: undefined }, undefined],
 ])("status of a machine that is %s", (_, changes, status) => {
   expect(told(changes)?.status).toBe(status);
+});
+
+const NO_GRANT = [because("Approved", "NoGrant"), because("Progressing", "AwaitingApproval")];
+const QUEUED = [because("Approved", "PolicyAuto", "True"), because("Progressing", "Queued")];
+const GONE = [because("Progressing", "Ended"), because("Drained", "NodeNotFound")];
+const removed = [because("Removed", "NodeDeleted", "True")];
+test.each<readonly [string, Partial<MachineFacts> & { state?: string }, readonly string[], boolean]>([
+  [
+    "that waits for an approval",
+    { drains: [asked(3, { state: "Waiting", conditions: NO_GRANT })] },
+    ["DrainApproved=False NoGrant", "DrainProgressing=False AwaitingApproval"],
+    true,
+  ],
+  ["that is not looked at yet", { drains: [asked(3, {})] }, [], true],
+  [
+    "that waits while a person's drain goes on",
+    {
+      drains: [
+        drain({ state: "Blocked", conditions: [because("Progressing", "Blocked")] }),
+        asked(3, { state: "Waiting", conditions: QUEUED }),
+      ],
+    },
+    ["DrainApproved=True PolicyAuto", "DrainProgressing=False Queued"],
+    true,
+  ],
+  [
+    "to remove what is empty",
+    {
+      node: node({ unschedulable: true }),
+      drains: [asked(3, { state: "Drained" }), asked(4, { state: "Waiting", conditions: NO_GRANT }, true)],
+    },
+    ["DrainApproved=False NoGrant", "DrainProgressing=False AwaitingApproval"],
+    true,
+  ],
+  [
+    "that failed",
+    { drains: [asked(3, { state: "Failed", conditions: GONE })] },
+    ["DrainProgressing=False Ended", "DrainDrained=False NodeNotFound"],
+    true,
+  ],
+  [
+    "of a machine whose node was deleted",
+    { state: "Joined", node: undefined, drains: [asked(3, { state: "Failed", conditions: GONE })] },
+    ["DrainProgressing=False Ended", "DrainDrained=False NodeNotFound"],
+    true,
+  ],
+  ["of a node that takes pods again", { drains: [asked(3, { state: "Drained" })] }, [], true],
+  [
+    "of another deployment",
+    {
+      drains: [
+        {
+          ...asked(3, {}),
+          spec: { nodeName: "m-1", requested: { deploymentId: "dep_x", machineId: "box", revision: 3 } },
+        },
+      ],
+    },
+    [],
+    false,
+  ],
+  ["that a person made and that waits", { drains: [drain({ state: "Waiting", conditions: QUEUED })] }, [], false],
+  [
+    "of an earlier machine of this name",
+    {
+      node: node({ createdAt: "2026-01-01T11:30:00Z" }),
+      drains: [asked(3, { state: "Drained" }), asked(4, { state: "Drained", conditions: removed }, true)],
+    },
+    [],
+    false,
+  ],
+])("a drain %s is told as far as it is the platform's", (_, changes, conditions, isRequested) => {
+  const report = told({ node: node(), ...changes });
+  const ofDrain = report?.conditions?.filter(({ type }) => type.startsWith("Drain")) ?? [];
+  expect(ofDrain.map(({ type, status, reason }) => `${type}=${status} ${reason}`)).toEqual(conditions);
+  expect(report?.drainRequestedAt).toBe(isRequested ? "2026-01-01T11:00:00.000Z" : undefined);
+});
+
+test("a wish that no drain stands for is told with the reason", () => {
+  expect(told({ refusal: "DeletedByCustomer" })?.conditions?.[0]).toEqual({
+    ...{ type: "DrainPassedOn", status: "False", reason: "DeletedByCustomer" },
+  });
+});
+
+const WAITS = [because("Approved", "AwaitingApproval", "Unknown")];
+const joinThat = (state: string, conditions: readonly object[]): MachineJoin =>
+  ({ ...join(), status: { state, conditions } }) as unknown as MachineJoin;
+const comes = (state: string, conditions: readonly object[]): Partial<MachineFacts> => ({
+  node: undefined,
+  member: { machineId: "box", nodeName: "m-1", join: joinThat(state, conditions) },
+});
+
+test("a machine that comes is told with what it waits for, also where its pool does not act", () => {
+  expect(told(comes("Waiting", WAITS))).toMatchObject({
+    ...{ status: "joining", joinState: "waiting" },
+    conditions: [{ type: "JoinApproved", status: "Unknown", reason: "AwaitingApproval" }],
+  });
+  const pool = {
+    status: { conditions: [because("Ready", "PolicyMissing"), because("SignerWorks", "Signed", "True")] },
+  };
+  expect(told({ ...comes("Waiting", []), pool })?.conditions).toEqual([
+    { type: "PoolReady", status: "False", reason: "PolicyMissing" },
+  ]);
+  const joined = { ...comes("Joined", WAITS), pool, node: node() };
+  expect(told(joined)?.conditions?.map(({ type }) => type)).toEqual(["Ready", "NetworkUnavailable"]);
+});
+
+test("a join that came to nothing is told as gone, with the reason", () => {
+  const denied = endedReport(joinThat("Denied", [because("Approved", "DeniedByPerson")]), NOW);
+  expect(misfit(MachineReport, denied, Object.keys(MachineReport.properties) as never[])).toBeUndefined();
+  expect(denied).toMatchObject({
+    ...{ machineId: "box", status: "removed", joinState: "denied" },
+    conditions: [{ type: "JoinApproved", status: "False", reason: "DeniedByPerson" }],
+  });
+});
+
+test("more conditions than the platform takes are cut, those of the node first", () => {
+  const join = joinThat("Issued", [because("Approved", "A"), because("Signed", "B"), because("NodeReady", "C")]);
+  const conditions = ["Approved", "Progressing", "DeadlineExceeded", "Drained"].map((type) => because(type, "X"));
+  const types = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
+  const full = node();
+  const report = told({
+    ...{ member: { machineId: "box", nodeName: "m-1", join }, drains: [asked(3, { state: "Waiting", conditions })] },
+    node: { ...full, status: { ...full.status, conditions: types.map((type) => because(type, "Y")) } } as Node,
+  });
+  expect(report?.conditions?.map(({ type }) => type)).toEqual([
+    ...["JoinApproved", "JoinSigned", "JoinNodeReady"],
+    ...["DrainApproved", "DrainProgressing", "DrainDeadlineExceeded", "DrainDrained"],
+    ...["Ready", "MemoryPressure", "DiskPressure"],
+  ]);
 });
 
 test("labels say group and zone", () => {

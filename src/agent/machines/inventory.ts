@@ -1,20 +1,27 @@
 import type { MachineReport, MachineStatus } from "../../contract/machines/machine.ts";
 import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
-import type { MachineJoinState } from "../../crds/kinds/machine-join.ts";
+import type { MachineJoin, MachineJoinState } from "../../crds/kinds/machine-join.ts";
+import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
 import { printableLine } from "../../crds/printable.ts";
+import { isOfEarlierNode } from "../../crds/retention.ts";
 import { quantityOf } from "../../kube/objects/quantity.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
 import type { Load } from "./loads.ts";
-import type { Member } from "./members.ts";
+import { bornAt, type Member } from "./members.ts";
 
 /** What is known of one machine. */
 export interface MachineFacts {
+  readonly deploymentId: string;
   readonly member: Member;
+  /** The one that acts for the deployment. */
+  readonly pool: Pick<MachinePool, "status"> | undefined;
   readonly node: Node | undefined;
   /** When its kubelet last said that it lives. */
   readonly renewedAt: string | undefined;
   /** Of its node, those of people too. */
   readonly drains: readonly MachineDrain[];
+  /** Why what the platform wants of it is in the cluster by no drain. */
+  readonly refusal: string | undefined;
   readonly load: Load | undefined;
   /** Whether names of objects of this namespace may leave the cluster. */
   readonly isTold: (namespace: string) => boolean;
@@ -24,6 +31,9 @@ const GROUP_LABELS = ["sallyport.dev/capacity-group", "node.kubernetes.io/instan
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const NODE_CONDITIONS = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"] as const;
 const DRAIN_CONDITIONS = ["Approved", "Progressing", "DeadlineExceeded", "Drained"] as const;
+const JOIN_CONDITIONS = ["Approved", "Signed", "NodeReady"] as const;
+/** As many as the platform takes; what a person waits for comes before what a node says of itself. */
+const MAX_CONDITIONS = 10;
 const CONDITION_WORD = /^[A-Za-z][A-Za-z0-9-]{0,63}$/;
 const MAX_WORD = 512;
 /** Of one machine; the platform takes 500 rows, and 16 KiB for all of the machine. */
@@ -31,11 +41,23 @@ const MAX_BLOCKERS = 500;
 const MAX_BLOCKER_BYTES = 10_240;
 
 /** One machine as the platform is told of it. Undefined: it is no node (any more), and none asks to become it. Pure. */
-export function machineReport(facts: MachineFacts, now: Date): MachineReport | undefined {
-  const { member, node, renewedAt, load } = facts;
+export function machineReport(all: MachineFacts, now: Date): MachineReport | undefined {
+  const { member, node, renewedAt, load } = all;
+  const born = bornAt(member, node);
+  const facts = { ...all, drains: all.drains.filter((drain) => !isOfEarlierNode(drain, born)) };
   const state: MachineJoinState | undefined = member.join && (member.join.status?.state ?? "Waiting");
-  if (node === undefined) return state === undefined || state === "Joined" ? undefined : joining(member, state, now);
   const drain = activeDrain(facts);
+  const asked = askedDrains(facts);
+  const conditions = conditionsOf(facts, state, toldDrain(asked, drain));
+  const requestedAt = asked.find(({ spec }) => spec.requested?.remove !== true)?.metadata.creationTimestamp;
+  const common = { conditions, ...(requestedAt !== undefined && { drainRequestedAt: instant(requestedAt) }) };
+  if (node === undefined) {
+    if (member.join === undefined || state === undefined) return undefined;
+    if (state !== "Joined") return { ...fromJoin(member.join, state, "joining", now.toISOString()), ...common };
+    // As good as not named, but for the reason of a drain that cannot go on.
+    const heardAt = instant(renewedAt ?? member.join.metadata.creationTimestamp);
+    return asked.length === 0 ? undefined : { ...fromJoin(member.join, state, "removed", heardAt), ...common };
+  }
   const { status, metadata } = node;
   const storage = amounts(node, "ephemeral-storage", load?.[2] ?? 0);
   const address = (type: string): string | undefined => status.addresses.find((each) => each.type === type)?.address;
@@ -59,27 +81,37 @@ export function machineReport(facts: MachineFacts, now: Date): MachineReport | u
     networkHealth: networkHealth(node),
     localOverrides: [],
     replicaCount: load?.[3] ?? 0,
-    conditions: conditionsOf(node, drain),
+    ...common,
     ...(state !== undefined && { joinState: lower(state) }),
   };
 }
 
-/** No kubelet speaks for it yet: what is told is the request of the machine, which is there as of now. */
-function joining({ machineId, join }: Member, state: MachineJoinState, now: Date): MachineReport {
-  const { facts } = join?.spec ?? {};
+/** A join that came to nothing: its machine is not there, and the platform is told why. */
+export function endedReport(join: Pick<MachineJoin, "spec" | "status">, now: Date): MachineReport {
+  const conditions = conditionsIn("Join", JOIN_CONDITIONS, join.status?.conditions ?? []);
+  return { ...fromJoin(join, join.status?.state ?? "Denied", "removed", now.toISOString()), conditions };
+}
+
+/** No kubelet speaks for it: what is told is the request of the machine. */
+function fromJoin(
+  { spec }: Pick<MachineJoin, "spec">,
+  state: MachineJoinState,
+  status: MachineStatus,
+  lastHeartbeat: string,
+): MachineReport {
   const none = { allocated: 0, systemReserve: 0, total: 0 };
-  const version = word(facts?.kubelet);
+  const version = word(spec.facts.kubelet);
   return {
-    machineId,
-    status: "joining",
+    machineId: spec.machineId,
+    status,
     capacityGroup: "default",
-    zone: word(facts?.zone) ?? "unknown",
+    zone: word(spec.facts.zone) ?? "unknown",
     cpu: none,
     memory: none,
     drainBlockers: [],
     localOverrides: [],
     replicaCount: 0,
-    lastHeartbeat: now.toISOString(),
+    lastHeartbeat,
     ...(version !== undefined && { runtimeDaemonVersion: version }),
     joinState: lower(state),
   };
@@ -98,7 +130,7 @@ function statusOf(node: Node, drain: MachineDrain | undefined, join: MachineJoin
 
 const ACTIVE: readonly string[] = ["Cordoning", "Draining", "Blocked"];
 
-/** The drain that acts on the node, a removal before the drain that it follows; one that waits does nothing yet. */
+/** The drain that acts on the node, a removal before the drain that it follows; one that waits acts on none yet. */
 function activeDrain({ node, drains }: MachineFacts): MachineDrain | undefined {
   const rank = ({ spec, status }: MachineDrain): number => {
     if (ACTIVE.includes(status?.state ?? "")) return 1;
@@ -110,6 +142,23 @@ function activeDrain({ node, drains }: MachineFacts): MachineDrain | undefined {
     .filter((drain) => drain.metadata.deletionTimestamp === undefined && rank(drain) > 0)
     .toSorted((a, b) => rank(b) - rank(a) || b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp));
   return best;
+}
+
+/** What the platform asked for this machine, the newest first. */
+function askedDrains({ deploymentId, member, drains }: MachineFacts): readonly MachineDrain[] {
+  const revision = ({ spec }: MachineDrain): number => spec.requested?.revision ?? -1;
+  return drains
+    .filter(({ metadata, spec: { requested } }) => {
+      if (metadata.deletionTimestamp !== undefined) return false;
+      return requested?.deploymentId === deploymentId && requested.machineId === member.machineId;
+    })
+    .toSorted((a, b) => revision(b) - revision(a));
+}
+
+/** Whose conditions are told: what the platform asked for and is not over, what acts on the node, what failed. */
+function toldDrain(asked: readonly MachineDrain[], active: MachineDrain | undefined): MachineDrain | undefined {
+  const isOver = ({ status }: MachineDrain): boolean => status?.state === "Drained" || status?.state === "Failed";
+  return asked.find((drain) => !isOver(drain)) ?? active ?? asked.find(({ status }) => status?.state === "Failed");
 }
 
 function amounts({ status }: Node, name: string, allocated: number) {
@@ -165,22 +214,36 @@ function blocker(
   };
 }
 
-function conditionsOf(node: Node, drain: MachineDrain | undefined): NonNullable<MachineReport["conditions"]> {
-  const of = (
-    prefix: string,
-    types: readonly string[],
-    conditions: readonly { readonly type: string; readonly status: string; readonly reason?: string | undefined }[],
-  ) =>
-    types.flatMap((type) => {
-      const found = conditions.find((each) => each.type === type);
-      if (found === undefined || !isConditionStatus(found.status)) return [];
-      const { status, reason } = found;
-      return [{ type: `${prefix}${type}`, status, ...(reason && CONDITION_WORD.test(reason) && { reason }) }];
-    });
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string | undefined;
+}
+type ToldConditions = NonNullable<MachineReport["conditions"]>;
+
+function conditionsOf(
+  { member, pool, node, refusal }: MachineFacts,
+  state: MachineJoinState | undefined,
+  drain: MachineDrain | undefined,
+): ToldConditions {
+  const isComing = state !== undefined && state !== "Joined";
+  const obstacles = isComing ? (pool?.status?.conditions ?? []).filter(({ status }) => status !== "True") : [];
   return [
-    ...of("", NODE_CONDITIONS, node.status.conditions),
-    ...of("Drain", DRAIN_CONDITIONS, drain?.status?.conditions ?? []),
-  ];
+    ...conditionsIn("Pool", ["Ready"], obstacles),
+    ...conditionsIn("Join", JOIN_CONDITIONS, isComing ? (member.join?.status?.conditions ?? []) : []),
+    ...conditionsIn("Drain", ["PassedOn"], refusal ? [{ type: "PassedOn", status: "False", reason: refusal }] : []),
+    ...conditionsIn("Drain", DRAIN_CONDITIONS, drain?.status?.conditions ?? []),
+    ...conditionsIn("", NODE_CONDITIONS, node?.status.conditions ?? []),
+  ].slice(0, MAX_CONDITIONS);
+}
+
+function conditionsIn(prefix: string, types: readonly string[], conditions: readonly Condition[]): ToldConditions {
+  return types.flatMap((type) => {
+    const found = conditions.find((each) => each.type === type);
+    if (found === undefined || !isConditionStatus(found.status)) return [];
+    const { status, reason } = found;
+    return [{ type: `${prefix}${type}`, status, ...(reason && CONDITION_WORD.test(reason) && { reason }) }];
+  });
 }
 
 function isConditionStatus(text: string): text is "True" | "False" | "Unknown" {

@@ -12,11 +12,11 @@ import { STALE_AFTER_MS } from "../kernel/list-state.ts";
 import { ManagerIdentity } from "../platform-link/manager-identity.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import { type EndedDrainPorts, reconcileEndedDrain } from "./ended-drains.ts";
-import { machineReport } from "./inventory.ts";
+import { endedReport, machineReport } from "./inventory.ts";
 import type { MachineCluster } from "./machine-cluster.ts";
 import { MachineInventory } from "./machine-inventory.ts";
 import { MachineWishes } from "./machine-wishes.ts";
-import { type Member, membersOf } from "./members.ts";
+import { endedJoins, type Member, membersOf, poolOf } from "./members.ts";
 
 export interface MachineControllerParts {
   readonly platform: Pick<Platform, "machines" | "whoami">;
@@ -42,6 +42,7 @@ export class MachineControllers {
   readonly #wishes: MachineWishes;
   readonly #inventory: MachineInventory;
   readonly #wanted = triggered("machine-wishes");
+  readonly #refused = triggered("refused machine wishes");
 
   constructor(parts: MachineControllerParts) {
     const { platform, machines, grants, config, clock, accepts } = parts;
@@ -56,10 +57,12 @@ export class MachineControllers {
         members,
         grants,
         managerId: (signal) => identity.resolve(signal),
+        node: (name) => machines.nodes.store.get(name),
         drains: () => machines.drains.store.list(),
         create: (drain, signal) => machines.create(drain, signal),
         hasten: (drain, by, signal) => machines.hasten(drain, by, signal),
         delete: (drain, signal) => machines.delete(drain, signal),
+        refusalsChanged: (id) => this.#refused.trigger(id),
       },
     });
     this.#inventory = new MachineInventory({
@@ -125,6 +128,7 @@ export class MachineControllers {
       ]),
       controller("machine-inventory", this.#inventory.reconcile, 2, [
         ...changes.map((each) => notifiedBy(each, ids)),
+        this.#refused,
         resync(ids),
       ]),
     ];
@@ -135,7 +139,7 @@ export class MachineControllers {
     return {
       now: () => clock.wallNow(),
       drain: (key) => machines.drains.store.get(key),
-      hasNode: (name) => machines.nodes.store.get(name) !== undefined,
+      node: (name) => machines.nodes.store.get(name),
       delete: (drain, signal) => machines.delete(drain, signal),
     };
   }
@@ -171,18 +175,25 @@ export class MachineControllers {
     const isTold = (namespace: string): boolean =>
       !hidden || (config.redactNames === "off" && config.namespaces.includes(namespace));
     const byNode = Map.groupBy(drains.store.list(), ({ spec }) => spec.nodeName);
-    return this.#members(deploymentId).flatMap((member) => {
+    const fleet = { pools: pools.store.list(), joins: joins.store.list() };
+    const pool = poolOf(deploymentId, fleet.pools);
+    const members = this.#members(deploymentId);
+    const machinesTold = members.flatMap((member) => {
       const { nodeName } = member;
       const facts = {
+        deploymentId,
         member,
+        pool,
         isTold,
         node: nodes.store.get(nodeName),
         renewedAt: machines.renewedAt(nodeName),
         drains: byNode.get(nodeName) ?? [],
+        refusal: this.#wishes.refusalOf(deploymentId, member.machineId),
         load: machines.loadOf(nodeName),
       };
       return machineReport(facts, now) ?? [];
     });
+    return [...machinesTold, ...endedJoins(deploymentId, fleet, members).map((join) => endedReport(join, now))];
   }
 }
 

@@ -4,7 +4,7 @@ import type { MachineAction } from "../../contract/machines/machines.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import { context, DEPLOYMENT, kubeError, NAMESPACE } from "../testing/sample.ts";
 import { MachineWishes } from "./machine-wishes.ts";
-import type { Hastening, NewDrain } from "./wishes.ts";
+import type { Hastening, NewDrain, WishNode } from "./wishes.ts";
 
 class Crash extends Error {}
 
@@ -19,9 +19,12 @@ class World {
   actions: MachineAction[] = [];
   accepted = true;
   isMember = true;
+  node: WishNode | undefined = { metadata: { creationTimestamp: at(0) }, spec: { unschedulable: false } };
   grants: object[] = [];
   readonly objects = new Map<string, MachineDrain>();
   creations = 0;
+  /** How often other wishes were refused than before. */
+  news = 0;
   #cache: MachineDrain[] = [];
   #effects = 0;
   #crashAt = Number.POSITIVE_INFINITY;
@@ -40,10 +43,14 @@ class World {
         managerId: async () => `mgr_${"m".repeat(28)}`,
         accepts: () => this.accepted,
         members: () => (this.isMember ? [{ machineId: "box", nodeName: "m-1.lan", join: undefined }] : []),
+        node: () => this.node,
         drains: () => this.#cache,
         grants: () => this.grants as never,
         create: async (drain) => this.#effect(() => this.#create(drain)),
         hasten: async (drain, by) => this.#effect(() => this.#hasten(drain, by)),
+        refusalsChanged: () => {
+          this.news += 1;
+        },
         delete: async ({ metadata }) => this.#effect(() => this.objects.delete(metadata.name)),
       },
     });
@@ -72,14 +79,30 @@ class World {
     this.sync();
   }
 
+  get refusal() {
+    return this.#wishes.refusalOf(DEPLOYMENT, "box");
+  }
+
   get specs() {
     return [...this.objects.values()].map(({ metadata, spec }) => ({ name: metadata.name, ...spec }));
   }
 
-  becomes(name: string, state: "Drained" | "Failed"): void {
+  becomes(name: string, state: "Drained" | "Failed", isRemoved = false): void {
     const drain = this.objects.get(name);
-    if (drain !== undefined) this.objects.set(name, { ...drain, status: { state } });
+    const removed = {
+      type: "Removed",
+      status: "True" as const,
+      reason: "NodeDeleted",
+      message: "",
+      lastTransitionTime: at(1),
+    };
+    const status = { state, ...(isRemoved && { conditions: [removed] }) };
+    if (drain !== undefined) this.objects.set(name, { ...drain, status });
     this.sync();
+  }
+
+  nodeIs(minute: number, unschedulable: boolean): void {
+    this.node = { metadata: { creationTimestamp: at(minute) }, spec: { unschedulable } };
   }
 
   person(): void {
@@ -194,15 +217,75 @@ describe("a wish", () => {
     expect(world.specs.map(({ name }) => name)).toEqual(["m-1-lan-4"]);
   });
 
+  test("that is newer replaces a drain whose node takes pods again, and none of a node that is empty", async () => {
+    const world = new World();
+    await world.settle(wish("drain", 3));
+    world.nodeIs(0, true);
+    world.becomes("m-1-lan-3", "Drained");
+    await world.settle(wish("drain", 5));
+    expect(world.specs.map(({ name }) => name)).toEqual(["m-1-lan-3"]);
+    world.nodeIs(0, false);
+    await world.settle(wish("drain", 3));
+    expect(world.specs.map(({ name }) => name)).toEqual(["m-1-lan-3"]);
+    await world.settle(wish("drain", 5));
+    expect(world.specs.map(({ name }) => name)).toEqual(["m-1-lan-5"]);
+  });
+
+  test.each([
+    ["goes on from before", 5],
+    // Of a platform that had counted anew, or of another machine under this node's name.
+    ["begins anew", 3],
+  ])("for a new node of a name that was removed is carried out, where its revision %s", async (_, revision) => {
+    const world = new World();
+    await world.settle(wish("drain", 3));
+    world.nodeIs(0, true);
+    world.becomes("m-1-lan-3", "Drained");
+    await world.settle(wish("remove", 4));
+    world.becomes("m-1-lan-4", "Drained", true);
+    const before = ["m-1-lan-3", "m-1-lan-4"];
+    expect(world.specs.map(({ name }) => name)).toEqual(before);
+    world.nodeIs(5, false);
+    await world.settle(wish("drain", revision));
+    await world.settle(wish("drain", revision));
+    const [drain, removal] = [`m-1-lan-${revision}`, `m-1-lan-${revision + 1}`];
+    expect(world.creations).toBe(3);
+    expect(world.specs.map(({ name }) => name)).toContain(drain);
+    world.objects.set(drain, made(world, drain, at(6)));
+    world.nodeIs(5, true);
+    world.becomes(drain, "Drained");
+    await world.settle(wish("remove", revision + 1));
+    await world.settle(wish("remove", revision + 1));
+    expect(world.creations).toBe(4);
+    expect(world.objects.get(removal)?.spec.requested).toMatchObject({ remove: true, revision: revision + 1 });
+    expect(world.objects.get(drain)?.spec.requested).toMatchObject({ revision });
+  });
+
+  function made(world: World, name: string, creationTimestamp: string): MachineDrain {
+    const drain = world.objects.get(name);
+    if (drain === undefined) throw new Error(`no drain ${name}`);
+    return { ...drain, metadata: { ...drain.metadata, creationTimestamp } };
+  }
+
+  test("to remove again a machine that is asked for anew is a removal of its own", async () => {
+    const world = new World();
+    await world.settle(wish("remove", 4));
+    world.becomes("m-1-lan-4", "Drained", true);
+    await world.settle(wish("remove", 4));
+    expect(world.creations).toBe(1);
+    await world.settle(wish("remove", 5));
+    expect(world.creations).toBe(2);
+  });
+
   test("whose drain a person deletes is not made again; a newer one is", async () => {
     const world = new World();
     await world.settle(wish("drain", 3));
     world.objects.clear();
     world.sync();
     await world.settle(wish("drain", 3));
-    expect(world.specs).toEqual([]);
+    await world.settle(wish("drain", 3));
+    expect([world.specs, world.refusal, world.news]).toEqual([[], "DeletedByCustomer", 1]);
     await world.settle(wish("drain", 4));
-    expect(world.creations).toBe(2);
+    expect([world.creations, world.refusal, world.news]).toEqual([2, undefined, 2]);
   });
 
   test.each<readonly [string, (world: World) => void]>([

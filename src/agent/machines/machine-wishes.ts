@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { MachineAction } from "../../contract/machines/machines.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
@@ -7,7 +8,7 @@ import type { ReconcileContext, Result } from "../../kube/controller/controller.
 import { isGone, isUnknownRoute } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import type { Member } from "./members.ts";
-import { decideWish, type Hastening, type NewDrain, type WishAction } from "./wishes.ts";
+import { decideWish, type Hastening, type NewDrain, type WishAction, type WishNode } from "./wishes.ts";
 
 /** All the I/O of this reconciler, as functions. Each is idempotent. */
 export interface WishPorts {
@@ -16,12 +17,18 @@ export interface WishPorts {
   readonly managerId: (signal: AbortSignal) => Promise<string>;
   readonly accepts: (deploymentId: string) => boolean;
   readonly members: (deploymentId: string) => readonly Member[];
+  readonly node: (name: string) => WishNode | undefined;
   readonly drains: () => readonly MachineDrain[];
   readonly grants: () => readonly Pick<AccessGrant, "metadata" | "spec" | "status">[];
   readonly create: (drain: NewDrain, signal: AbortSignal) => Promise<unknown>;
   readonly hasten: (drain: MachineDrain, by: Hastening, signal: AbortSignal) => Promise<unknown>;
   readonly delete: (drain: MachineDrain, signal: AbortSignal) => Promise<unknown>;
+  /** Which of a deployment's wishes are refused has changed. */
+  readonly refusalsChanged: (deploymentId: string) => void;
 }
+
+/** Why a wish is in the cluster by no object that could say it. */
+export type Refusal = "DeletedByCustomer" | "NameTaken";
 
 export interface MachineWishesOptions {
   readonly ports: WishPorts;
@@ -40,6 +47,8 @@ export class MachineWishes {
   readonly #options: MachineWishesOptions;
   /** Names of the platform's drains that were deleted while this process watched: one that a person ended stays so. */
   readonly #deleted = new Set<string>();
+  /** By deployment and machine, as of the last list. */
+  readonly #refusals = new Map<string, ReadonlyMap<string, Refusal>>();
 
   constructor(options: MachineWishesOptions) {
     this.#options = options;
@@ -52,9 +61,14 @@ export class MachineWishes {
     this.#deleted.add(metadata.name);
   }
 
+  refusalOf(deploymentId: string, machineId: string): Refusal | undefined {
+    return this.#refusals.get(deploymentId)?.get(machineId);
+  }
+
   readonly reconcile = async (deploymentId: string, context: ReconcileContext): Promise<Result> => {
     const { signal, log } = context;
     let failed = false;
+    const refusals = new Map<string, Refusal>();
     for (const item of await this.#listed(deploymentId, signal)) {
       if (misfit(MachineAction, item, FIELDS) !== undefined || item.deploymentId !== deploymentId) {
         log.warn({ deploymentId }, "the platform listed an unreadable wish for a machine; skipped");
@@ -62,12 +76,22 @@ export class MachineWishes {
       }
       for (const action of this.#decide(item)) {
         signal.throwIfAborted();
+        const refusal = refusalIn(action);
+        if (refusal !== undefined) refusals.set(item.machineId, refusal);
         const done = await this.#act(item, action, context);
         failed ||= !done;
       }
     }
+    this.#keep(deploymentId, refusals);
     return failed ? { requeueAfterMs: AGAIN_MS } : undefined;
   };
+
+  #keep(deploymentId: string, refusals: ReadonlyMap<string, Refusal>): void {
+    const before = this.#refusals.get(deploymentId) ?? new Map<string, Refusal>();
+    if (refusals.size > 0) this.#refusals.set(deploymentId, refusals);
+    else this.#refusals.delete(deploymentId);
+    if (!isDeepStrictEqual(before, refusals)) this.#options.ports.refusalsChanged(deploymentId);
+  }
 
   async #listed(deploymentId: string, signal: AbortSignal): Promise<readonly MachineAction[]> {
     const { platform, managerId } = this.#options.ports;
@@ -83,9 +107,11 @@ export class MachineWishes {
 
   #decide(wish: MachineAction): readonly WishAction[] {
     const { ports, grantsNamespace } = this.#options;
+    const member = ports.members(wish.deploymentId).find(({ machineId }) => machineId === wish.machineId);
     const facts = {
       accepted: ports.accepts(wish.deploymentId),
-      member: ports.members(wish.deploymentId).find(({ machineId }) => machineId === wish.machineId),
+      member,
+      node: member && ports.node(member.nodeName),
       drains: ports.drains(),
       grants: ports.grants(),
       isDeleted: (name: string) => this.#deleted.has(name),
@@ -121,4 +147,11 @@ export class MachineWishes {
       return true;
     }
   }
+}
+
+/** Of what is not the deployment's machine, nothing is reported either. */
+function refusalIn(action: WishAction): Refusal | undefined {
+  if (action.do !== "refuse") return undefined;
+  if (action.because === "deleted") return "DeletedByCustomer";
+  return action.because === "name taken" ? "NameTaken" : undefined;
 }

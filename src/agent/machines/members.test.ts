@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
 import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
-import { membersOf, poolOf } from "./members.ts";
+import { endedJoins, membersOf, poolOf } from "./members.ts";
 
 type Pool = Pick<MachinePool, "metadata" | "spec">;
 
@@ -66,6 +66,24 @@ test.each<readonly [string, readonly Pool[], readonly MachineJoin[], readonly st
   ],
 ])("machines of a deployment: %s", (_, pools, joins, nodes, expected) => {
   expect(told("dep_a", pools, joins, ...nodes)).toEqual(expected);
+});
+
+test("of joins that came to nothing the newest of each name is told, where no machine has that name", () => {
+  const at = (minute: number, each: MachineJoin): MachineJoin =>
+    ({ ...each, metadata: { ...each.metadata, creationTimestamp: `2026-01-01T00:0${minute}:00Z` } }) as MachineJoin;
+  const joins = [
+    at(2, join("a", "box", "m-1", "Denied")),
+    at(1, join("a", "box", "m-1", "Expired")),
+    at(1, join("a", "taken", "m-2", "Denied")),
+    at(2, join("a", "taken", "m-2")),
+    at(1, join("b", "foreign", "m-3", "Denied")),
+    at(1, join("c", "old", "m-4", "Denied")),
+    at(1, join("a", "gone", "m-5", "Removed")),
+  ];
+  const pools = [pool("a", "dep_a"), pool("b", "dep_b"), pool("c", "dep_a", "c-", 1)];
+  const fleet = { pools, joins };
+  const ended = endedJoins("dep_a", fleet, membersOf("dep_a", fleet, []));
+  expect(ended.map(({ spec, status }) => `${spec.machineId} ${status?.state}`)).toEqual(["box Denied", "old Denied"]);
 });
 
 test("a node is a machine of at most one deployment", () => {

@@ -27,7 +27,7 @@ const CAME: readonly string[] = ["Issued", "Joined"];
 const COMING: readonly string[] = ["Waiting", "Approved", "Signing"];
 
 /** The one pool that acts for a deployment: the oldest, then the first by name. Undefined: no machine is the deployment's. */
-export function poolOf(deploymentId: string, pools: readonly Pool[]): Pool | undefined {
+export function poolOf<P extends Pool>(deploymentId: string, pools: readonly P[]): P | undefined {
   return acting(pools).get(deploymentId);
 }
 
@@ -64,8 +64,33 @@ export function membersOf(deploymentId: string, fleet: Fleet, nodeNames: Iterabl
   return [...found.values()];
 }
 
-function acting(pools: readonly Pool[]): ReadonlyMap<string, Pool> {
-  const found = new Map<string, Pool>();
+const ENDED: readonly string[] = ["Denied", "Expired"];
+
+/**
+ * Joins that came to nothing, in any pool of the deployment: the newest one of each machine id that no machine has. They are
+ * told with their reason, and are no machines.
+ */
+export function endedJoins(deploymentId: string, { pools, joins }: Fleet, members: readonly Member[]): readonly Join[] {
+  const ours = new Set(
+    pools.flatMap(({ metadata, spec }) => (spec.deploymentId === deploymentId ? metadata.name : [])),
+  );
+  const taken = new Set(members.map(({ machineId }) => machineId));
+  const ended = byAge(joins).filter(({ spec, status }) => {
+    return ours.has(spec.pool) && ENDED.includes(status?.state ?? "") && !taken.has(spec.machineId);
+  });
+  return [...new Map(ended.map((join) => [join.spec.machineId, join])).values()];
+}
+
+/** When the machine came to be: as the node that is there, else as one that asked to become it. */
+export function bornAt(
+  { join }: Member,
+  node: { readonly metadata: { readonly creationTimestamp: string } } | undefined,
+): string | undefined {
+  return node?.metadata.creationTimestamp ?? join?.metadata.creationTimestamp;
+}
+
+function acting<P extends Pool>(pools: readonly P[]): ReadonlyMap<string, P> {
+  const found = new Map<string, P>();
   for (const pool of byAge(pools)) {
     if (!found.has(pool.spec.deploymentId)) found.set(pool.spec.deploymentId, pool);
   }

@@ -3,7 +3,9 @@ import { GROUP, VERSION } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import { MACHINE_DRAIN, type MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import { sameParams } from "../../crds/plan.ts";
-import type { Member } from "./members.ts";
+import { isOfEarlierNode } from "../../crds/retention.ts";
+import type { Node } from "../../kube/projection/shapes.ts";
+import { bornAt, type Member } from "./members.ts";
 
 export type NewDrain = Omit<MachineDrain, "metadata" | "status"> & {
   readonly metadata: { readonly name: string; readonly namespace: string };
@@ -20,11 +22,18 @@ export type WishAction =
   | { readonly do: "delete"; readonly drain: MachineDrain }
   | { readonly do: "refuse"; readonly because: "not accepted" | "not in the pool" | "name taken" | "deleted" };
 
+export interface WishNode {
+  readonly metadata: Pick<Node["metadata"], "creationTimestamp">;
+  readonly spec: Pick<Node["spec"], "unschedulable">;
+}
+
 /** All that is known of one wish. */
 export interface WishFacts {
   readonly accepted: boolean;
   /** The machine, if it is one of the deployment's pool. */
   readonly member: Member | undefined;
+  /** The member's, if there is one. */
+  readonly node: WishNode | undefined;
   /** Every drain of the cluster. */
   readonly drains: readonly MachineDrain[];
   readonly grants: readonly Pick<AccessGrant, "metadata" | "spec" | "status">[];
@@ -37,11 +46,14 @@ export interface WishFacts {
  *
  * The promises: nothing for a deployment that the customer does not accept or a machine that is not in its pool, but for
  * ending what was begun; a drain that a person made is never touched; a wish that is older than the drain for it changes nothing.
+ * What is over with an earlier node of the name is in no wish's way.
  */
 export function decideWish(wish: MachineAction, facts: WishFacts, namespace: string): readonly WishAction[] {
+  const born = facts.member && bornAt(facts.member, facts.node);
   const own = facts.drains
-    .filter(({ spec: { requested }, metadata }) => {
-      if (metadata.deletionTimestamp !== undefined) return false;
+    .filter((drain) => {
+      if (drain.metadata.deletionTimestamp !== undefined || isOfEarlierNode(drain, born)) return false;
+      const { requested } = drain.spec;
       return requested?.deploymentId === wish.deploymentId && requested.machineId === wish.machineId;
     })
     .toSorted((a, b) => revisionOf(b) - revisionOf(a));
@@ -54,19 +66,28 @@ export function decideWish(wish: MachineAction, facts: WishFacts, namespace: str
   const made = create(wish, facts.member, facts, namespace);
   if (wish.action === "remove") {
     // The drain that emptied the node stays: its end would let pods come back.
-    return own.some(({ spec }) => spec.requested?.remove === true) ? [] : [made];
+    return own.some((drain) => removes(drain, wish)) ? [] : made;
   }
-  if (newest === undefined) return [made];
+  if (newest === undefined) return made;
   const deletions = own.map((drain): WishAction => ({ do: "delete", drain }));
   // Made before the cache showed the other.
   const doubles = deletions.slice(1);
   if (revisionOf(newest) === wish.revision) return doubles;
   const by = hastening(newest, wish);
   if (by === undefined || newest.status?.state === "Failed" || newest.spec.requested?.remove === true) {
-    return [...deletions, made];
+    return [...deletions, ...made];
   }
+  // A person lets the node take pods again: having been empty is no answer to a newer wish.
+  if (newest.status?.state === "Drained" && facts.node?.spec.unschedulable === false) return [...deletions, ...made];
   if (newest.status?.state === "Drained" || Object.keys(by).length === 0) return doubles;
   return [...doubles, { do: "hasten", drain: newest, by }];
+}
+
+/** Whether the wish to remove is this drain already. One whose node is deleted answers no newer wish. */
+function removes({ spec, status }: MachineDrain, { revision }: MachineAction): boolean {
+  if (spec.requested?.remove !== true) return false;
+  const isDone = status?.conditions?.some(({ type, status: is }) => type === "Removed" && is === "True") === true;
+  return !isDone || spec.requested.revision === revision;
 }
 
 function revisionOf({ spec }: MachineDrain): number {
@@ -87,38 +108,40 @@ function hastening({ spec }: MachineDrain, { deadlineAt, force }: MachineAction)
 
 function create(
   wish: MachineAction,
-  { nodeName }: Member,
-  { drains, grants, isDeleted }: WishFacts,
+  member: Member,
+  { drains, grants, isDeleted, node }: WishFacts,
   namespace: string,
-): WishAction {
+): readonly WishAction[] {
+  const { nodeName } = member;
   const { deploymentId, machineId, revision, action, deadlineAt, force } = wish;
   const remove = action === "remove";
   const name = drainName(nodeName, revision);
   // The customer's word on this very wish; a new one has a new name.
-  if (isDeleted(name)) return { do: "refuse", because: "deleted" };
-  if (drains.some(({ metadata }) => metadata.name === name)) return { do: "refuse", because: "name taken" };
+  if (isDeleted(name)) return [{ do: "refuse", because: "deleted" }];
+  const holder = drains.find(({ metadata }) => metadata.name === name);
+  const isLeft = holder?.spec.requested !== undefined && isOfEarlierNode(holder, bornAt(member, node));
+  if (holder !== undefined && !isLeft) return [{ do: "refuse", because: "name taken" }];
   const command = remove ? "machines/remove" : "machines/drain";
   const grantName = grantFor(deploymentId, command, machineId, grants);
-  return {
-    do: "create",
-    drain: {
-      apiVersion: `${GROUP}/${VERSION}`,
-      kind: MACHINE_DRAIN.kind,
-      metadata: { name, namespace },
-      spec: {
-        nodeName,
-        ...(deadlineAt !== null && { deadlineAt: seconds(deadlineAt) }),
-        ...(force && { force }),
-        requested: {
-          deploymentId,
-          machineId,
-          revision,
-          ...(remove && { remove }),
-          ...(grantName !== undefined && { grantName }),
-        },
+  const drain: NewDrain = {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind: MACHINE_DRAIN.kind,
+    metadata: { name, namespace },
+    spec: {
+      nodeName,
+      ...(deadlineAt !== null && { deadlineAt: seconds(deadlineAt) }),
+      ...(force && { force }),
+      requested: {
+        deploymentId,
+        machineId,
+        revision,
+        ...(remove && { remove }),
+        ...(grantName !== undefined && { grantName }),
       },
     },
   };
+  const cleared: readonly WishAction[] = holder === undefined ? [] : [{ do: "delete", drain: holder }];
+  return [...cleared, { do: "create", drain }];
 }
 
 /** One name a wish, so that a second creation after a lost answer meets the first. */

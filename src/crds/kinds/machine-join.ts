@@ -57,7 +57,7 @@ const Spec = Type.Object(
       optionalOldSelf: true,
       message: "a machine cannot be created already approved or denied",
     },
-    saidOnce(["approved", "approvedBy"], "an approval is final; deniedReason ends it while no certificate was issued"),
+    saidOnce(["approved", "approvedBy"], "an approval is final; deniedReason ends it until its machine has joined"),
     saidOnce(["deniedReason", "deniedBy"], "a denial is final"),
     {
       rule: "!has(self.approved) || self.approved",
@@ -140,9 +140,15 @@ export const MACHINE_JOIN = {
     STATUS_STAYS,
     {
       rule:
-        "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Approved', 'Signing', 'Issued']) || " +
+        "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Approved', 'Signing', 'Issued', 'Joined']) || " +
         "!has(self.spec.deniedReason) || (has(oldSelf.status) && has(oldSelf.status.state) && oldSelf.status.state == self.status.state)",
       message: "a join that was denied goes no further",
+    },
+    {
+      rule:
+        "!has(self.spec.deniedReason) || has(oldSelf.spec.deniedReason) || " +
+        "!has(oldSelf.status) || !has(oldSelf.status.state) || oldSelf.status.state != 'Joined'",
+      message: "a machine that has joined cannot be denied any more: drain and remove it",
     },
   ],
 } as const satisfies Kind;

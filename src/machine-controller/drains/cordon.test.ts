@@ -5,6 +5,7 @@ import { decideCordon } from "./cordon.ts";
 import type { DrainNode } from "./shapes.ts";
 
 const ours = node(NODE, { cordoned: true, mark: "uid-of-gone" });
+const young = node(NODE, { cordoned: true, mark: "uid-of-gone", createdAt: "2026-01-01T00:00:01Z" });
 const found = node(NODE, { cordoned: true, mark: "uid-of-gone/found" });
 const over = (state: "Drained" | "Failed"): MachineDrain => drain("other", {}, { status: { state } });
 
@@ -19,6 +20,8 @@ const TABLE: readonly (readonly [string, DrainNode, readonly MachineDrain[], unk
   ["another drain inherits", ours, [drain("other")], { do: "hand over", isOurs: true }],
   ["another inherits a cordon that was found", found, [drain("other")], { do: "hand over", isOurs: false }],
   ["another that is over keeps it", ours, [over("Drained")], { do: "hand over", isOurs: true }],
+  ["one that emptied an earlier node of the name does not", young, [over("Drained")], { do: "undo", uncordon: true }],
+  ["one that waits for the node of its name inherits", young, [drain("other")], { do: "hand over", isOurs: true }],
   ["one that failed inherits nothing", ours, [over("Failed")], { do: "undo", uncordon: true }],
   ["one that is not approved inherits nothing", ours, [drain("other", requested())], { do: "undo", uncordon: true }],
 ];
@@ -28,6 +31,6 @@ it.each(TABLE)("a mark on a node: %s", (_, marked, drains, expected) => {
 });
 
 it("of several drains the oldest inherits", () => {
-  const young = drain("a", {}, { createdAt: "2026-01-01T00:00:02Z" });
-  expect(decideCordon(ours, [young, drain("z")])).toMatchObject({ to: { metadata: { name: "z" } } });
+  const younger = drain("a", {}, { createdAt: "2026-01-01T00:00:02Z" });
+  expect(decideCordon(ours, [younger, drain("z")])).toMatchObject({ to: { metadata: { name: "z" } } });
 });

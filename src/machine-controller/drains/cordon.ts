@@ -1,4 +1,5 @@
 import { CORDONED_BY_ANNOTATION } from "../../crds/group.ts";
+import { isOfEarlierNode } from "../../crds/retention.ts";
 import type { DrainNode } from "./shapes.ts";
 import { isApproved, isOver, type Ordered } from "./turn.ts";
 
@@ -59,14 +60,14 @@ export function decideCordon(node: DrainNode, drains: Iterable<Ordered>): Cordon
     ({ spec, metadata }) => spec.nodeName === node.metadata.name && !isBeingDeleted(metadata),
   );
   if (here.some(({ metadata }) => metadata.uid === cordon.uid)) return { do: "nothing" };
-  const heirs = here.filter(isHeir).sort(byAge);
+  const heirs = here.filter((drain) => isHeir(drain, node)).sort(byAge);
   const [to] = heirs;
   if (to !== undefined) return { do: "hand over", to, isOurs: cordon.isOurs };
   return { do: "undo", uncordon: cordon.isOurs && node.spec.unschedulable };
 }
 
-function isHeir(drain: Ordered): boolean {
-  if (isOver(drain)) return drain.status?.state === "Drained";
+function isHeir(drain: Ordered, { metadata }: DrainNode): boolean {
+  if (isOver(drain)) return drain.status?.state === "Drained" && !isOfEarlierNode(drain, metadata.creationTimestamp);
   return isApproved(drain);
 }
 

@@ -114,6 +114,7 @@ export const drainNodeShape = message({
       name: field(1, string),
       uid: field(5, string),
       resourceVersion: field(6, string),
+      creationTimestamp: field(8, time),
       annotations: field(12, entries([CORDONED_BY_ANNOTATION], interned)),
     }),
   ),

@@ -53,9 +53,16 @@ export type DenialReason =
 
 /** The one next step of a join. Pure: the reconciler carries it out, and asks again. */
 export type JoinStep =
-  | { readonly do: "wait"; readonly state: MachineJoinState; readonly message: string; readonly lookAgainMs?: number }
+  | {
+      readonly do: "wait";
+      readonly state: MachineJoinState;
+      /** Else the usual one of the state. */
+      readonly reason?: "PoolFull";
+      readonly message: string;
+      readonly lookAgainMs?: number;
+    }
   | { readonly do: "deny"; readonly reason: DenialReason; readonly message: string }
-  | { readonly do: "expire"; readonly message: string }
+  | { readonly do: "expire"; readonly reason: "Expired" | "DeniedByPerson"; readonly message: string }
   | { readonly do: "approve" }
   | { readonly do: "create-request" }
   | { readonly do: "approve-request" }
@@ -98,10 +105,14 @@ export function decideJoin(facts: JoinFacts): JoinStep {
   }
   if (state === "Signing") return decideSigning(facts);
   const late = ageMs(join.metadata.creationTimestamp, facts.now) >= WAITING_MS;
-  if (late) return { do: "expire", message: "it was not let in within 24 hours; run the join again with a new key" };
+  if (late) return expired("it was not let in within 24 hours; run the join again with a new key");
   const denial = denialOf(facts);
   if (denial !== undefined) return { do: "deny", ...denial };
   return state === "Approved" ? decideApproved(facts) : decideWaiting(facts);
+}
+
+function expired(message: string): JoinStep {
+  return { do: "expire", reason: "Expired", message };
 }
 
 interface Denial {
@@ -147,7 +158,7 @@ function decideWaiting({ join, pool, taken, now }: JoinFacts): JoinStep {
   if (taken < places) return { do: "approve" };
   const message = `the pool has ${places} machines; raise maxMachines or remove one`;
   if (join.spec.approved !== true) return { do: "deny", reason: "PoolFull", message };
-  return { do: "wait", state: "Waiting", message, lookAgainMs };
+  return { do: "wait", state: "Waiting", reason: "PoolFull", message, lookAgainMs };
 }
 
 function decideApproved({ join, signing, self }: JoinFacts): JoinStep {
@@ -191,12 +202,15 @@ function decideSigning({ join, signing, self, now }: JoinFacts): JoinStep {
 }
 
 function decideIssued({ join, node, now }: JoinFacts): JoinStep {
+  // It has a certificate by now: it is kept out as one whose certificate ran out.
+  const { deniedReason } = join.spec;
+  if (deniedReason !== undefined) return { do: "expire", reason: "DeniedByPerson", message: deniedReason };
   if (node?.isAlive === true) return { do: "joined", nodeUid: node.uid };
   const notAfter = join.status?.notAfter;
   const left = notAfter === undefined ? WAITING_MS : new Date(notAfter).getTime() - now.getTime();
   // A node that is not Ready yet keeps its name and its place.
   if (left <= 0 && node === undefined) {
-    return { do: "expire", message: "the machine's certificate ran out before its node appeared" };
+    return expired("the machine's certificate ran out before its node appeared");
   }
   const message = node === undefined ? "the machine starts its kubelet" : "the node is not Ready yet";
   return { do: "wait", state: "Issued", message, ...(left > 0 && { lookAgainMs: left }) };

@@ -308,6 +308,25 @@ describe("a join", () => {
     expect([world.state(again), world.reason(again)]).toEqual(["Denied", "NameTaken"]);
   });
 
+  test.each([["before its node is there"], ["while its node is not Ready"]])(
+    "that a person refuses %s is kept out, though it has its certificate",
+    async (when) => {
+      const world = new World();
+      world.say({ approval: "automatic" });
+      const key = world.ask("m-1");
+      await world.run();
+      if (when.startsWith("while")) world.nodes.set("m-1", { uid: "n-1", isAlive: false });
+      world.decide(key, { deniedReason: "unknown box" });
+      world.log.length = 0;
+      await world.run();
+      expect([world.state(key), world.reason(key)]).toEqual(["Expired", "DeniedByPerson"]);
+      expect(world.log[0]).toBe("refuse");
+      world.nodes.set("m-1", { uid: "n-1", isAlive: true });
+      await world.run();
+      expect(world.state(key)).toBe("Expired");
+    },
+  );
+
   test("whose node is not Ready keeps its name and its place", async () => {
     const world = new World();
     world.say({ approval: "automatic" });
@@ -405,7 +424,8 @@ describe("many joins", () => {
     const key = world.ask("m-1");
     world.decide(key, { approved: true });
     await world.run();
-    expect(world.state(key)).toBe("Waiting");
+    const conditions = [{ type: "Approved", status: "Unknown", reason: "PoolFull" }];
+    expect(world.joins.get(key)?.status).toMatchObject({ state: "Waiting", conditions });
     world.say({ maxMachines: 1 });
     await world.run();
     expect(world.state(key)).toBe("Issued");

@@ -29,7 +29,7 @@ export function joinStatus(
     }
     case "expire": {
       const type = join.status?.state === "Issued" ? "NodeReady" : "Approved";
-      return next(join, { state: "Expired" }, [[type, "False", "Expired", step.message]], now);
+      return next(join, { state: "Expired" }, [[type, "False", step.reason, step.message]], now);
     }
     case "create-request":
     case "approve-request": {
@@ -69,10 +69,10 @@ function approvalLine(
   return { approvalLine: `kubectl patch mjoin ${object} --type=merge -p '{"spec":{"approved":true}}'` };
 }
 
-function waiting({ state, message }: Extract<JoinStep, { do: "wait" }>): Said {
+function waiting({ state, reason, message }: Extract<JoinStep, { do: "wait" }>): Said {
   if (state === "Signing") return ["Signed", "Unknown", "AwaitingSigner", message];
   if (state === "Issued") return ["NodeReady", "Unknown", "AwaitingNode", message];
-  return ["Approved", "Unknown", "AwaitingApproval", message];
+  return ["Approved", "Unknown", reason ?? "AwaitingApproval", message];
 }
 
 function approved({ spec }: MachineJoin): Said {

@@ -6,11 +6,7 @@ import { reconcilePool } from "./pool-status.ts";
 const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
 const APPROVES = { serving: "approve", apiServer: "https://10.0.0.10:6443" } as const;
 
-async function told(
-  spec: Partial<MachinePool["spec"]>,
-  obstacle?: string,
-  before?: MachinePoolStatus,
-): Promise<unknown> {
+async function look(spec: Partial<MachinePool["spec"]>, obstacle?: string, before?: MachinePoolStatus) {
   const pool: MachinePool = {
     ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool" },
     metadata: {
@@ -31,8 +27,13 @@ async function told(
     servingObstacle: () => obstacle,
     writeStatus: async (_: MachinePool, status: MachinePoolStatus) => written.push(status),
   };
-  await reconcilePool("workers", ports, context);
-  const found = written[0]?.conditions?.find(({ type }) => type === "ServingApproved");
+  const result = await reconcilePool("workers", ports, context);
+  return { status: written[0], result };
+}
+
+async function told(type: string, ...given: Parameters<typeof look>): Promise<unknown> {
+  const { status } = await look(...given);
+  const found = status?.conditions?.find((each) => each.type === type);
   return found === undefined ? undefined : [found.status, found.reason];
 }
 
@@ -42,11 +43,29 @@ describe("what a pool says of certificates to serve with", () => {
     ["that they are approved", APPROVES, undefined, ["True", "Approves"]],
     ["that the right is missing", APPROVES, "may not", ["False", "RightMissing"]],
     ["that no API server is named", { serving: "approve" }, undefined, ["False", "NoApiServer"]],
-  ])("%s", async (_, spec, obstacle, wanted) => expect(await told(spec, obstacle)).toEqual(wanted));
+  ])("%s", async (_, spec, obstacle, wanted) => expect(await told("ServingApproved", spec, obstacle)).toEqual(wanted));
 
   test("nothing any more when it asks for none any more", async () => {
     const time = { lastTransitionTime: "2026-01-01T00:00:00Z", message: "" };
     const conditions = [{ type: "ServingApproved", status: "True" as const, reason: "Approves", ...time }];
-    expect(await told({ serving: "selfSigned" }, undefined, { conditions })).toBeUndefined();
+    expect(await told("ServingApproved", { serving: "selfSigned" }, undefined, { conditions })).toBeUndefined();
+  });
+});
+
+describe("whether machines may ask to join", () => {
+  const saidAt = (at: string): MachinePoolStatus => ({ joinServer: { url: "https://join.example", pins: [], at } });
+
+  test.each<readonly [string, MachinePoolStatus | undefined, unknown, unknown]>([
+    ["not while no join server has said where it is", undefined, ["False", "NoJoinServer"], undefined],
+    [
+      "for three minutes after its last word",
+      saidAt("2026-01-01T23:57:01Z"),
+      ["True", "Ready"],
+      { requeueAfterMs: 1_000 },
+    ],
+    ["not after them", saidAt("2026-01-01T23:57:00Z"), ["False", "JoinServerSilent"], undefined],
+  ])("%s", async (_, before, wanted, result) => {
+    expect(await told("Ready", {}, undefined, before)).toEqual(wanted);
+    expect((await look({}, undefined, before)).result).toEqual(result);
   });
 });

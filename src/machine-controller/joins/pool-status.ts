@@ -4,6 +4,9 @@ import type { MachinePool, MachinePoolStatus } from "../../crds/kinds/machine-po
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { type Condition, withCondition } from "../../kube/objects/conditions.ts";
 
+/** As long as the platform takes a join server for there that says nothing: it speaks each minute. */
+const SILENT_MS = 180_000;
+
 /** The pools of one deployment, the acting one first: the oldest. */
 export function poolsOf(deploymentId: string, pools: Iterable<MachinePool>): readonly MachinePool[] {
   const of = [...pools].filter(({ spec }) => spec.deploymentId === deploymentId);
@@ -36,10 +39,20 @@ export async function reconcilePool(key: string, ports: PoolPorts, { signal }: R
     { signing: ports.obstacle(), serving: ports.servingObstacle() },
     ports.now(),
   );
-  if (isDeepStrictEqual(status, pool.status)) return undefined;
-  ports.fence();
-  await ports.writeStatus(pool, status, signal);
-  return undefined;
+  if (!isDeepStrictEqual(status, pool.status)) {
+    ports.fence();
+    await ports.writeStatus(pool, status, signal);
+  }
+  const left = silentInMs(pool, ports.now());
+  return left > 0 && left !== NEVER ? { requeueAfterMs: left } : undefined;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** Until its join server counts as silent; of a pool without one it never does. */
+function silentInMs({ status }: MachinePool, now: Date): number {
+  const at = status?.joinServer?.at;
+  return at === undefined ? NEVER : Date.parse(at) + SILENT_MS - now.getTime();
 }
 
 function poolStatus(
@@ -54,7 +67,7 @@ function poolStatus(
   const observedGeneration = pool.metadata.generation ?? 0;
   const isKept = ({ type }: { readonly type: string }): boolean => type !== SERVING || pool.spec.serving === "approve";
   let conditions = (pool.status?.conditions ?? []).filter(isKept) as readonly Condition[];
-  const said = [ready(pool, acting, obstacles.signing), ...signer(joins), ...serving(pool, obstacles.serving)];
+  const said = [ready(pool, acting, obstacles.signing, now), ...signer(joins), ...serving(pool, obstacles.serving)];
   for (const [type, status, reason, message] of said) {
     conditions = withCondition(conditions, { type, status, reason, message, observedGeneration }, now);
   }
@@ -70,13 +83,17 @@ function poolStatus(
 const SERVING = "ServingApproved";
 type Said = readonly [type: string, status: Condition["status"], reason: string, message: string];
 
-function ready(pool: MachinePool, acting: MachinePool | undefined, obstacle: string | undefined): Said {
+function ready(pool: MachinePool, acting: MachinePool | undefined, obstacle: string | undefined, now: Date): Said {
   if (acting !== undefined && acting.metadata.name !== pool.metadata.name) {
     return ["Ready", "False", "Superseded", `machinepool ${acting.metadata.name} of this deployment is older and acts`];
   }
   if (obstacle !== undefined) return ["Ready", "False", "PolicyMissing", obstacle];
   if (pool.status?.joinServer === undefined) {
     return ["Ready", "False", "NoJoinServer", "no join server has said yet how machines reach it"];
+  }
+  if (silentInMs(pool, now) <= 0) {
+    const message = `no join server has said since ${pool.status.joinServer.at} how machines reach it`;
+    return ["Ready", "False", "JoinServerSilent", message];
   }
   return ["Ready", "True", "Ready", "machines may ask to join"];
 }

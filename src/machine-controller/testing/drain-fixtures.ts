@@ -82,13 +82,21 @@ type NodeAddresses = DrainNode["status"]["addresses"];
 
 export function node(
   name = NODE,
-  wish: { cordoned?: boolean; mark?: string; ready?: string; since?: string; addresses?: NodeAddresses } = {},
+  wish: {
+    cordoned?: boolean;
+    mark?: string;
+    ready?: string;
+    since?: string;
+    addresses?: NodeAddresses;
+    createdAt?: string;
+  } = {},
 ): DrainNode {
   return {
     metadata: {
       name,
       uid: `uid-of-${name}`,
       resourceVersion: "1",
+      creationTimestamp: wish.createdAt ?? "2026-01-01T00:00:00Z",
       annotations: wish.mark === undefined ? {} : { "sallyport.dev/cordoned-by": wish.mark },
     },
     spec: { unschedulable: wish.cordoned ?? false },

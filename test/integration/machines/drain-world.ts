@@ -81,13 +81,14 @@ export class DrainWorld {
   }
 
   /** The controller in this process. Returns its end. */
-  start(): { readonly registry: Registry; stop(): Promise<void> } {
+  start(env: Readonly<Record<string, string>> = {}): { readonly registry: Registry; stop(): Promise<void> } {
     const registry = new Registry();
     const stop = new AbortController();
     const config = loadMachinesConfig({
       ...this.env,
       SALLYPORT_HEALTH_PORT: "0",
       SALLYPORT_IDENTITY: "machines-under-test",
+      ...env,
     });
     const done = runMachineController(config, { clock: systemClock, log: silentLogger, registry }, stop.signal);
     done.catch(() => undefined);

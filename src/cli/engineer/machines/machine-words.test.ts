@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
+import type { Refusal } from "../../../agent/machines/machine-wishes.ts";
 import type { Machine } from "../../../contract/machines/machine.ts";
+import { MACHINE_DRAIN_CONDITIONS } from "../../../crds/conditions.ts";
+import type { DenialReason } from "../../../machine-controller/joins/decide-join.ts";
 import { changes, linesOf, whyOf } from "./machine-words.ts";
 
 const AT = "2100-01-01T12:00:00.000Z";
@@ -36,6 +39,8 @@ test("who blocks is one line a workload, with its count, the earliest time and t
   ]);
 });
 
+const WAITS_FOR = MACHINE_DRAIN_CONDITIONS.Progressing;
+
 test("a workload is named with its namespace, where the cluster tells that", () => {
   const blocker = budget({ workloadId: "shop/deployment/api", workloadName: "api", replicaId: "shop/api-1" });
   expect(told({ ...MACHINE, drainBlockers: [blocker] })[1]).toMatch(/^ {2}shop\/deployment\/api: /);
@@ -57,10 +62,35 @@ test.each([
     "  DeadlineExceeded=True (GoesOn): the deadline has passed: it goes on trying, and needs --force to end",
   ],
   [{ type: "Approved", status: "True", reason: "GrantMatched" }, "  Approved=True (GrantMatched)"],
+  [
+    { type: "JoinApproved", status: "Unknown", reason: "AwaitingApproval" },
+    "  JoinApproved=Unknown (AwaitingApproval): the customer lets it in, see kubectl get mjoin -n sallyport-grants",
+  ],
   [{ type: "Ready", status: "True", reason: null }, "  Ready=True"],
   [{ type: "Ready", status: "False", reason: "toString" }, "  Ready=False (toString)"],
 ] as const)("a condition %j", (condition, line) => {
   expect(told({ ...MACHINE, conditions: [condition] })[1]).toBe(line);
+});
+
+// What an engineer cannot mend, and what goes on by itself, has no next step.
+const GOES_ON = ["Cordoning", "Evicting", "WaitingForPods", "Blocked", "Ended"];
+const REFUSALS: readonly Refusal[] = ["DeletedByCustomer", "NameTaken"];
+test.each([...WAITS_FOR.filter((reason) => !GOES_ON.includes(reason)), ...REFUSALS, "NodeNotFound"])(
+  "a drain that is %s has a next step",
+  (reason) => {
+    const conditions = [{ type: "DrainProgressing", status: "False" as const, reason }];
+    expect(told({ ...MACHINE, conditions })[1]).toContain(`(${reason}): `);
+    expect(whyOf({ ...MACHINE, conditions })).toBe(reason);
+  },
+);
+
+const DENIALS: readonly DenialReason[] = [
+  ...(["DeniedByPerson", "BadRequest", "PoolGone", "PoolClosed", "PoolFull", "NameNotAllowed", "NameTaken"] as const),
+  ...(["RequestTaken", "SignerFailed", "SignerSilent"] as const),
+];
+test.each([...DENIALS, "Expired", "AwaitingSigner", "AwaitingNode"])("a join with %s has a next step", (reason) => {
+  const conditions = [{ type: "JoinApproved", status: "False" as const, reason }];
+  expect(told({ ...MACHINE, joinState: "denied", conditions })[1]).toContain(`(${reason}): `);
 });
 
 test("only what has changed is told, and what is over", () => {
@@ -78,7 +108,7 @@ test("only what has changed is told, and what is over", () => {
 
 test("a machine that does not join says how far it is, and a silent one that it is silent", () => {
   expect(told({ ...MACHINE, status: "joining", joinState: "waiting", stale: true })[0]).toBe(
-    "m-3 is joining, its join is waiting: the customer lets it in, see kubectl get mjoin -n sallyport-grants, and says nothing any more",
+    "m-3 is joining, its join is waiting, and says nothing any more",
   );
   const conditions = [
     { type: "Drained", status: "False", reason: "InProgress" } as const,

@@ -13,8 +13,8 @@ const HELP: Readonly<Record<Blocker["reason"], string>> = {
   daemon: "it stays on the machine, and holds nothing up",
 };
 
-/** The next step, by the reason of one of the cluster's conditions. Others are only told. */
-const NEXT: Readonly<Record<string, string>> = {
+/** The next step of a drain, by the reason of one of its conditions. Others are only told. */
+const DRAIN_NEXT: Readonly<Record<string, string>> = {
   AwaitingApproval: "the customer must approve; --reason asks for it",
   NoGrant: "the customer must approve; --reason asks for it",
   DeploymentNotAccepted: "the customer has not accepted this deployment",
@@ -24,25 +24,48 @@ const NEXT: Readonly<Record<string, string>> = {
   Stalled: "nothing has left it for ten minutes: act on what is in the way",
   OtherMachine: "the customer's cluster has another machine under this node's name",
   PoolInvalid: "the customer's pool has a selector that cannot be read",
+  PolicyMissing: "an admission policy of Sallyport is missing: the customer brings it back with helm upgrade",
+  DeletedByCustomer: "the customer deleted it in the cluster: cancel it, and ask them before the next",
+  NameTaken: "another MachineDrain of the cluster has its name: the customer deletes that one",
+  NodeNotFound: "the customer's cluster has no such node: sallyport machines cancel takes the drain back",
   GoesOn: "the deadline has passed: it goes on trying, and needs --force to end",
   ForceNotAllowed: "the deadline has passed, and the customer's pool does not allow --force",
 };
 
-function helpOf({ reason }: Machine["conditions"][number]): string | undefined {
-  return reason != null && Object.hasOwn(NEXT, reason) ? NEXT[reason] : undefined;
-}
+const LOOK = "kubectl get mjoin -n sallyport-grants";
 
-const WAITING = ": the customer lets it in, see kubectl get mjoin -n sallyport-grants";
+/** The same of a join, and of the pool that it waits for. */
+const JOIN_NEXT: Readonly<Record<string, string>> = {
+  AwaitingApproval: `the customer lets it in, see ${LOOK}`,
+  PoolFull: "the customer's pool is full: raise maxMachines, or remove a machine",
+  PoolGone: "the customer has no acting pool of that name",
+  PoolClosed: "the customer's pool takes no machines any more: its until has passed",
+  NameNotAllowed: "join again under a name that begins with the pool's prefix",
+  NameTaken: `another machine has, or had, this name, see ${LOOK}: join again under another one`,
+  RequestTaken: "the customer deletes the certificate request of its name; then join again",
+  BadRequest: "its certificate request is not that of one node: join again with the join server's own script",
+  DeniedByPerson: "the customer refused it: ask them, and join again",
+  Expired: "it took too long: join again",
+  AwaitingSigner: "the cluster's signer has not answered yet",
+  SignerFailed: "the cluster's signer refused: the customer looks at its log",
+  SignerSilent: "the cluster's signer does not sign: some managed clusters sign no certificates of nodes",
+  AwaitingNode: "its kubelet starts: journalctl -u kubelet on the machine says how far it is",
+  PolicyMissing: "an admission policy of Sallyport is missing: the customer brings it back with helm upgrade",
+  NoJoinServer: "the join server has not started: the customer looks at the pods of sallyport-join",
+  JoinServerSilent: "nothing is heard of the join server: the customer looks at the pods of sallyport-join",
+};
+
+function helpOf({ type, reason }: Machine["conditions"][number]): string | undefined {
+  const next = type.startsWith("Join") || type.startsWith("Pool") ? JOIN_NEXT : DRAIN_NEXT;
+  return reason != null && Object.hasOwn(next, reason) ? next[reason] : undefined;
+}
 
 /** One line for everything about a machine that is worth telling when it changes, by what it is about. */
 export function linesOf(machine: Machine): ReadonlyMap<string, string> {
   const { machineId, status, stale, joinState, conditions, drainDeadlineAt } = machine;
   const lines = new Map<string, string>();
   const deadline = drainDeadlineAt === null || status !== "draining" ? "" : `, until ${plain(drainDeadlineAt)}`;
-  const join =
-    joinState === null || joinState === "joined"
-      ? ""
-      : `, its join is ${joinState}${joinState === "waiting" ? WAITING : ""}`;
+  const join = joinState === null || joinState === "joined" ? "" : `, its join is ${joinState}`;
   lines.set("status", `${machineId} is ${status}${join}${deadline}${stale ? ", and says nothing any more" : ""}`);
   for (const condition of conditions) {
     const { type, status: is, reason } = condition;

@@ -8,19 +8,20 @@ import { invalid } from "../../kernel/errors.ts";
 import { requireFleet } from "./fleet.ts";
 import { toJoinServer } from "./join-server.ts";
 import { isWhole, partsAfter } from "./parts.ts";
-import { afterAbsence, afterReport, NO_WISHES } from "./state.ts";
+import { afterAbsence, afterReport } from "./state.ts";
 import {
   clusterOf,
   findCluster,
   insertMachine,
   liveMachines,
+  newState,
   requireMachineRoom,
   stateOf,
   toMachine,
   updateMachine,
 } from "./store.ts";
 
-type Context = Pick<Call, "db" | "principal" | "now" | "budgets">;
+type Context = Pick<Call, "db" | "principal" | "now" | "budgets" | "raise">;
 type Inventory = BodyOf<(typeof machineRuntimeRoutes)["report"]>;
 
 export async function readInventory(
@@ -68,6 +69,8 @@ export async function takeInventory(
   let accepted = 0;
   for (const report of reported.values()) {
     const row = live.get(report.machineId);
+    // What was over before this machine joined is about an earlier one of its name.
+    if (report.status === "removed" && row !== undefined && row.created_at > observedAt) continue;
     if (await store(call, id, row, report, deployment.platform === "kubernetes", parts?.id)) accepted += 1;
   }
   await requireMachineRoom(call, id);
@@ -86,16 +89,18 @@ function noLater(text: string, now: Date): Date {
 
 /** False: the report is ignored. Only machines of a Kubernetes cluster may appear without having joined. */
 async function store(
-  { db, now }: Context,
+  { db, now, raise }: Context,
   deploymentId: string,
   row: MachineRow | undefined,
   report: MachineReport,
   mayAppear: boolean,
   seenIn: string | undefined,
 ): Promise<boolean> {
-  const heard = noLater(report.lastHeartbeat, now);
+  const { status, drainRequestedAt } = report;
+  const word = { status, lastHeartbeat: noLater(report.lastHeartbeat, now), hasDrain: drainRequestedAt != null };
   if (row !== undefined) {
-    const next = afterReport(stateOf(row), report.status, heard, now);
+    const next = afterReport(stateOf(row), word, now);
+    if (next.drainCancelledAt !== null && row.drain_cancelled_at === null) await raise("machines", deploymentId);
     const blockers = next.drainCancelledAt === null ? report.drainBlockers : [];
     await updateMachine(db, row.id, next, { ...detailsOf(report), drainBlockers: blockers }, seenIn);
     return true;
@@ -104,8 +109,8 @@ async function store(
   const { machineId } = report;
   const neverJoined = { tokenId: null, publicKey: null, nodeName: null };
   const machine = { deploymentId, machineId, ...neverJoined, createdAt: now, ...(seenIn !== undefined && { seenIn }) };
-  const unseen = { status: "joining", statusSince: now, lastHeartbeat: heard, reported: null, revision: 0 } as const;
-  const state = afterReport({ ...unseen, ...NO_WISHES }, report.status, heard, now);
+  const unseen = await newState(db, deploymentId, [machineId], now);
+  const state = afterReport(unseen, word, now);
   await insertMachine(db, machine, state, detailsOf(report));
   return true;
 }

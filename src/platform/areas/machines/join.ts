@@ -5,8 +5,15 @@ import type { Call } from "../../kernel/call/call.ts";
 import { invalid, PlatformError } from "../../kernel/errors.ts";
 import { findDeployment } from "../deployments/read/store.ts";
 import { presentedToken, refusal } from "./join-tokens.ts";
-import { NO_WISHES } from "./state.ts";
-import { clusterOf, findMachine, insertMachine, requireMachineRoom, stateOf, updateMachine } from "./store.ts";
+import {
+  clusterOf,
+  findMachine,
+  insertMachine,
+  newState,
+  requireMachineRoom,
+  stateOf,
+  updateMachine,
+} from "./store.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "budgets">;
 type Join = BodyOf<(typeof machineRuntimeRoutes)["join"]>;
@@ -130,8 +137,8 @@ async function admit(call: Context, body: Join, token: JoinTokenRow, live: Machi
     nodeName,
     createdAt: now,
   };
-  const state = { status: "joining", statusSince: now, lastHeartbeat: now, reported: null, revision: 0 } as const;
-  await insertMachine(db, machine, { ...state, ...NO_WISHES }, firstDetails(body));
+  const state = await newState(db, token.deployment_id, [body.machineId, nodeName ?? body.machineId], now);
+  await insertMachine(db, machine, state, firstDetails(body));
   await requireMachineRoom(call, token.deployment_id);
 }
 

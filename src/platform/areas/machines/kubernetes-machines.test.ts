@@ -44,6 +44,11 @@ onEachDatabase("machines of a Kubernetes deployment", (world) => {
     return world.call("POST", `${path}/inventory`, { key: site.manager.key, body });
   };
   const inventory = async ({ site, path }: Fleet) => (await site.call("GET", `${path}/inventory`)).body;
+  const actions = async ({ site }: Fleet): Promise<string[]> => {
+    const query = { managerId: site.manager.id };
+    const { body } = await world.call("GET", "/v1/machines/actions", { key: site.manager.key, query });
+    return body.actions.map(({ action, revision }: Record<string, string>) => `${action} ${revision}`);
+  };
   const statuses = async (of: Fleet): Promise<string[]> =>
     (await inventory(of)).machines.map((each: Record<string, string>) => `${each.machineId} ${each.status}`);
 
@@ -177,11 +182,63 @@ onEachDatabase("machines of a Kubernetes deployment", (world) => {
       const { site, joinToken } = made;
       await join(site, joinToken, named("m-1", "m-1", keyOf(1)));
       expect((await join(site, joinToken, named("m-1", "m-1", keyOf(2)))).body.code).toBe("MACHINE_ID_TAKEN");
-      const conditions = [{ type: "Approved", status: "False", reason: "Denied" }];
-      await report(made, [entry("m-1", "joining", { joinState: "denied", conditions })]);
-      expect((await inventory(made)).machines).toMatchObject([{ machineId: "m-1", joinState: "denied", conditions }]);
+      const conditions = [{ type: "JoinApproved", status: "False", reason: "DeniedByPerson" }];
+      const denied = entry("m-1", "removed", { joinState: "denied", conditions });
+      await report(made, [denied]);
+      const shown = { machineId: "m-1", status: "unreachable", joinState: "denied", conditions };
+      expect((await inventory(made)).machines).toMatchObject([shown]);
+      const observedAt = world.clock.wallNow().toISOString();
+      world.clock.advance(1);
       expect((await join(site, joinToken, named("m-1", "m-1", keyOf(2)))).body.joinCount).toBe(2);
-      expect((await inventory(made)).machines).toMatchObject([{ machineId: "m-1", joinState: null, conditions: [] }]);
+      const fresh = { machineId: "m-1", status: "joining", joinState: null, conditions: [] };
+      expect((await inventory(made)).machines).toMatchObject([fresh]);
+      // A list from before it joined is about the other machine.
+      expect((await report(made, [denied], { observedAt })).body).toEqual({ accepted: 0, ignored: 1 });
+      expect((await inventory(made)).machines).toMatchObject([fresh]);
+      expect((await join(site, joinToken, named("m-1", "m-1", keyOf(3)))).body.code).toBe("MACHINE_ID_TAKEN");
+    });
+
+    it("that was denied can be removed from the list", async () => {
+      const made = await open();
+      await join(made.site, made.joinToken, named("m-1", "m-1", keyOf(1)));
+      await report(made, [entry("m-1", "removed", { joinState: "denied" })]);
+      world.clock.advance(180_000);
+      const { status } = await made.site.call("DELETE", `${made.path}/machines/m-1`);
+      expect([status, await statuses(made)]).toEqual([200, ["m-1 terminating"]]);
+      await report(made, [entry("m-1", "removed", { joinState: "denied" })]);
+      expect(await statuses(made)).toEqual([]);
+    });
+
+    it.each([
+      ["under its own name again", named("m-1", "m-1", keyOf(2))],
+      ["as another machine of that node's name", named("box", "m-1", keyOf(2))],
+    ])("after a removal %s has wishes that are newer than all before", async (_, names) => {
+      const made = await open();
+      const wish = (method: string, rest = "") =>
+        made.site.call(method, `${made.path}/machines/${names.machineId}${rest}`);
+      await join(made.site, made.joinToken, named("m-1", "m-1", keyOf(1)));
+      await made.site.call("POST", `${made.path}/machines/m-1/drain`);
+      await report(made, [entry("m-1", "drained")]);
+      expect((await made.site.call("DELETE", `${made.path}/machines/m-1`)).status).toBe(200);
+      expect(await actions(made)).toEqual(["remove 2"]);
+      world.clock.advance(1);
+      await report(made, []);
+      expect((await join(made.site, made.joinToken, names)).status).toBe(200);
+      expect((await wish("POST", "/drain")).status).toBe(200);
+      expect(await actions(made)).toEqual(["drain 3"]);
+    });
+
+    it("of a node that comes back by itself has wishes that are newer than all before", async () => {
+      const made = await fleet();
+      await report(made, [entry("m-1")]);
+      await made.site.call("POST", `${made.path}/machines/m-1/drain`);
+      await report(made, [entry("m-1", "drained")]);
+      await made.site.call("DELETE", `${made.path}/machines/m-1`);
+      world.clock.advance(1);
+      await report(made, []);
+      await report(made, [entry("m-1")]);
+      await made.site.call("POST", `${made.path}/machines/m-1/drain`);
+      expect(await actions(made)).toEqual(["drain 3"]);
     });
 
     it("of fifty machines for ten places lets exactly ten in", async () => {
@@ -225,6 +282,24 @@ onEachDatabase("machines of a Kubernetes deployment", (world) => {
       expect(wished.body.code).toBe("NOT_FOUND");
       expect(await statuses(made)).toEqual([]);
     });
+  });
+
+  it("a drain that only waits in the cluster is told to be cancelled until it is gone, and the manager is woken", async () => {
+    const made = await fleet();
+    const waiting = { drainRequestedAt: world.clock.wallNow().toISOString() };
+    await report(made, [entry("m-1")]);
+    await made.site.call("POST", `${made.path}/machines/m-1/drain`);
+    await report(made, [entry("m-1", "ready", waiting)]);
+    expect([await statuses(made), await actions(made)]).toEqual([["m-1 draining"], ["drain 1"]]);
+    const { body } = await made.site.call("DELETE", `${made.path}/machines/m-1/drain`);
+    expect([body.cancelled, await actions(made)]).toEqual([true, ["cancel-drain 2"]]);
+    await report(made, [entry("m-1", "ready", waiting)]);
+    expect([await statuses(made), await actions(made)]).toEqual([["m-1 ready"], ["cancel-drain 2"]]);
+    await report(made, [entry("m-1")]);
+    expect(await actions(made)).toEqual([]);
+    // The manager had read the wish before it was cancelled.
+    await report(made, [entry("m-1", "ready", waiting)]);
+    expect(await actions(made)).toEqual(["cancel-drain 2"]);
   });
 
   describe("a list in parts", () => {

@@ -185,7 +185,7 @@ const entryOf = (machineId: string, status: string, now: string, more: object = 
   ...more,
 });
 
-/** The cluster lets a machine that waits not in, and its manager says so of that one alone. */
+/** The cluster lets a machine that waits not in, and its manager says so of that one alone, as the agent does. */
 class Deny extends Step {
   readonly name: string;
   constructor(name: string) {
@@ -202,12 +202,13 @@ class Deny extends Step {
     const body = {
       observedAt: now,
       complete: false,
-      machines: [entryOf(this.name, "joining", now, { joinState: "denied" })],
+      machines: [entryOf(this.name, "removed", now, { joinState: "denied" })],
     };
     const answer = await world.call("POST", `${path}/inventory`, { key: site.manager.key, body });
     expect([answer.status, answer.body.accepted], JSON.stringify(answer.body)).toEqual([200, 1]);
     const machine = model.machines.get(this.name) as Machine;
     machine.refused = true;
+    machine.status = "unreachable";
     machine.heardMs = model.nowMs;
     return answer;
   }
@@ -279,7 +280,8 @@ class Wish extends Step {
     const status = shown(machine, model);
     const leaves = status === "terminating" || status === "removed";
     if (this.what === "remove") {
-      if (!leaves && status !== "drained" && status !== "unreachable") {
+      const isGone = status === "unreachable" && model.nowMs >= machine.heardMs + 3 * MINUTE_MS;
+      if (!leaves && status !== "drained" && !isGone) {
         return this.refused(answer, 409, "MACHINE_NOT_DRAINED");
       }
       expect([answer.status, answer.body.removed]).toEqual([200, true]);

@@ -19,6 +19,8 @@ const ready: MachineState = {
   ...NO_WISHES,
 };
 const STALE_MS = 180_000;
+const heard = (state: MachineState, status: MachineStatus, ms: number, hasDrain = false): MachineState =>
+  afterReport(state, { status, lastHeartbeat: at(ms), hasDrain }, at(ms));
 
 describe("a machine", () => {
   it("is unreachable a millisecond after its 180 s of silence, and since its last word", () => {
@@ -50,13 +52,41 @@ describe("a machine", () => {
   it("a drain is told until it is reported done, its cancel until it is reported over", () => {
     const draining = drained(ready, { deadlineAt: null, force: false }, at(1)) ?? ready;
     expect(wanted(draining)?.action).toBe("drain");
-    const done = afterReport(draining, "drained", at(2), at(2));
+    const done = heard(draining, "drained", 2, true);
     expect([done.status, wanted(done)]).toEqual(["drained", undefined]);
     const cancelled = drainCancelled(done, at(3)) ?? done;
     expect([cancelled.status, wanted(cancelled)?.action]).toEqual(["not-ready", "cancel-drain"]);
-    expect(afterReport(cancelled, "draining", at(4), at(4)).status).toBe("not-ready");
-    const free = afterReport(cancelled, "ready", at(5), at(5));
+    expect(heard(cancelled, "draining", 4).status).toBe("not-ready");
+    const free = heard(cancelled, "ready", 5);
     expect([free.status, wanted(free)]).toEqual(["ready", undefined]);
+  });
+
+  it.each<[string, MachineStatus]>([
+    ["that waits", "ready"],
+    ["of a machine that takes pods again", "ready"],
+    ["of a machine that is silent", "unreachable"],
+  ])("a drain %s is cancelled until it is not there any more", (_, said) => {
+    const asked = heard(drained(ready, { deadlineAt: null, force: false }, at(1)) ?? ready, said, 2, true);
+    const cancelled = drainCancelled(asked, at(3)) ?? asked;
+    const still = heard(cancelled, said, 4, true);
+    expect([still.status, wanted(still)?.action]).toEqual([said, "cancel-drain"]);
+    expect(wanted(heard(still, said, 5))).toBeUndefined();
+  });
+
+  it("a drain that the platform does not want any more is cancelled, though its cancel seemed to be over", () => {
+    const cancelled =
+      drainCancelled(drained(ready, { deadlineAt: null, force: false }, at(1)) ?? ready, at(2)) ?? ready;
+    const over = heard(cancelled, "ready", 3);
+    expect(wanted(over)).toBeUndefined();
+    const found = heard(over, "ready", 4, true);
+    expect(wanted(found)).toEqual({ action: "cancel-drain", requestedAt: at(4) });
+    expect(found.revision).toBe(cancelled.revision);
+  });
+
+  it("that was not there in a list, and has not joined yet, is joining and not broken", () => {
+    const joining = { ...ready, status: "joining", reported: null } as const;
+    expect(heard(afterAbsence(joining, at(1)), "joining", 2).status).toBe("joining");
+    expect(heard(heard(ready, "unreachable", 1), "joining", 2).status).toBe("not-ready");
   });
 });
 
@@ -65,17 +95,20 @@ interface Twin {
   wish: "none" | "drain" | "remove";
   done: boolean;
   gone: boolean;
+  cancelled: boolean;
 }
 
 type Move =
   | { readonly kind: "drain" | "cancel" | "remove" | "absent" }
   | { readonly kind: "wait"; readonly ms: number }
-  | { readonly kind: "report"; readonly said: MachineStatus };
+  | { readonly kind: "report"; readonly said: MachineStatus; readonly hasDrain: boolean };
 
 const move: fc.Arbitrary<Move> = fc.oneof(
   fc.constantFrom<Move>({ kind: "drain" }, { kind: "cancel" }, { kind: "remove" }, { kind: "absent" }),
   fc.constantFrom(1, 1000, STALE_MS - 1, STALE_MS, STALE_MS + 1).map((ms): Move => ({ kind: "wait", ms })),
-  fc.constantFrom(...MACHINE_STATUSES).map((said): Move => ({ kind: "report", said })),
+  fc
+    .tuple(fc.constantFrom(...MACHINE_STATUSES), fc.boolean())
+    .map(([said, hasDrain]): Move => ({ kind: "report", said, hasDrain })),
 );
 
 describe("any life of a machine", () => {
@@ -84,7 +117,7 @@ describe("any life of a machine", () => {
       fc.property(fc.array(move, { maxLength: 60 }), (moves) => {
         let state = ready;
         let nowMs = 0;
-        const twin: Twin = { wish: "none", done: false, gone: false };
+        const twin: Twin = { wish: "none", done: false, gone: false, cancelled: false };
         for (const each of moves) {
           const now = at(nowMs);
           const seen = asOf(state, now);
@@ -96,7 +129,7 @@ describe("any life of a machine", () => {
               const next = drained(seen, { deadlineAt: null, force: false }, now);
               expect(next === undefined).toBe(twin.wish === "remove");
               if (next === undefined) break;
-              if (seen.status !== "drained") twin.wish = "drain";
+              if (seen.status !== "drained") Object.assign(twin, { wish: "drain", cancelled: false });
               state = next;
               break;
             }
@@ -104,7 +137,7 @@ describe("any life of a machine", () => {
               const next = drainCancelled(seen, now);
               expect(next === undefined).toBe(twin.wish === "remove");
               if (next === undefined) break;
-              Object.assign(twin, { wish: "none", done: false });
+              if (next !== seen) Object.assign(twin, { wish: "none", done: false, cancelled: true });
               state = next;
               expect(state.drainRequestedAt).toBeNull();
               break;
@@ -122,7 +155,10 @@ describe("any life of a machine", () => {
             case "absent":
             case "report":
               if (twin.gone) break;
-              state = "said" in each ? afterReport(state, each.said, now, now) : afterAbsence(state, now);
+              state = "said" in each ? heard(state, each.said, nowMs, each.hasDrain) : afterAbsence(state, now);
+              if ("said" in each && twin.wish === "none") {
+                twin.cancelled = each.hasDrain || (twin.cancelled && /^drain/.test(each.said));
+              }
               if (twin.wish === "remove") twin.gone = !("said" in each) || each.said === "removed";
               if (twin.wish === "drain" && "said" in each && each.said === "drained") twin.done = true;
               break;
@@ -132,12 +168,11 @@ describe("any life of a machine", () => {
           else expect(["terminating", "removed"]).not.toContain(shown);
           if (twin.wish === "drain") expect(["draining", "drained", "unreachable"]).toContain(shown);
           const todo = {
-            none: undefined,
+            none: twin.cancelled ? "cancel-drain" : undefined,
             drain: twin.done ? undefined : "drain",
             remove: twin.gone ? undefined : "remove",
           };
-          const action = wanted(state)?.action;
-          expect(action === "cancel-drain" ? undefined : action).toBe(todo[twin.wish]);
+          expect(wanted(state)?.action).toBe(todo[twin.wish]);
         }
       }),
       { numRuns: 3000 },

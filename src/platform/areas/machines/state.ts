@@ -12,7 +12,7 @@ export interface MachineState {
   readonly drainDeadlineAt: Date | null;
   readonly drainForce: boolean;
   readonly drainedAt: Date | null;
-  /** When a drain was cancelled, until the manager reports that it has ended. */
+  /** When a drain was cancelled, until the manager reports that it is not there any more. */
   readonly drainCancelledAt: Date | null;
   readonly removalRequestedAt: Date | null;
   /** Grows with every new request for the machine. */
@@ -105,18 +105,42 @@ export function removed(state: MachineState, now: Date): MachineState | undefine
   return { ...to(state, "terminating", now), removalRequestedAt: now, revision: state.revision + 1 };
 }
 
+/** What a manager says of one machine. */
+export interface Word {
+  readonly status: MachineStatus;
+  readonly lastHeartbeat: Date;
+  /** A drain that the platform asked for is there, though it may only wait. */
+  readonly hasDrain: boolean;
+}
+
 /** The state after a report about the machine. A report cannot cancel a request of the platform (§10.3). */
-export function afterReport(state: MachineState, said: MachineStatus, lastHeartbeat: Date, at: Date): MachineState {
-  const heard = { ...state, reported: said, lastHeartbeat };
+export function afterReport(state: MachineState, word: Word, at: Date): MachineState {
+  const said = word.status;
+  const heard = { ...state, reported: said, lastHeartbeat: word.lastHeartbeat };
   if (state.status === "terminating") return said === "removed" ? to(heard, "removed", at) : heard;
-  if (said === "unreachable" || said === "removed") return to(heard, "unreachable", at);
-  if (state.drainRequestedAt !== null) return reportedInDrain(heard, said, at);
-  const ended = state.drainCancelledAt !== null && said !== "draining" && said !== "drained";
-  const free = ended ? { ...heard, drainCancelledAt: null } : heard;
-  if (free.drainCancelledAt !== null) return to(free, "not-ready", at);
+  const isDrain = said === "draining" || said === "drained";
+  const free = { ...heard, drainCancelledAt: cancelAfter(state, word.hasDrain, isDrain, at) };
+  if (said === "unreachable" || said === "removed") return to(free, "unreachable", at);
+  if (state.drainRequestedAt !== null) return reportedInDrain(free, said, at);
+  if (free.drainCancelledAt !== null && isDrain) return to(free, "not-ready", at);
   // A drain that the customer began in the cluster is shown as a drain. A machine that has joined cannot join again.
-  const shown = said === "terminating" || (said === "joining" && state.status !== "joining") ? "not-ready" : said;
+  const shown = said === "terminating" || (said === "joining" && hasJoined(state)) ? "not-ready" : said;
   return { ...to(free, shown, at), drainedAt: shown === "drained" ? (free.drainedAt ?? at) : null };
+}
+
+/**
+ * A cancel stands until the drain is gone, also one that has not begun. A drain of the platform that it does not want is to
+ * be cancelled too: the manager had read the request for it before it was taken back.
+ */
+function cancelAfter(state: MachineState, hasDrain: boolean, isDrain: boolean, at: Date): Date | null {
+  if (state.drainRequestedAt !== null) return null;
+  if (hasDrain) return state.drainCancelledAt ?? at;
+  return isDrain ? state.drainCancelledAt : null;
+}
+
+function hasJoined({ status, reported }: MachineState): boolean {
+  if (status === "joining") return false;
+  return status !== "unreachable" || !(reported === null || reported === "joining" || reported === "removed");
 }
 
 function reportedInDrain(state: MachineState, said: MachineStatus, at: Date): MachineState {
@@ -136,12 +160,11 @@ export type Wanted = { readonly action: "drain" | "cancel-drain" | "remove"; rea
 
 /** What the manager still has to do (§18.2). It is repeated in each answer until the manager has reported the end. */
 export function wanted(state: MachineState): Wanted {
-  const { removalRequestedAt, drainRequestedAt, drainCancelledAt, reported } = state;
+  const { removalRequestedAt, drainRequestedAt, drainCancelledAt } = state;
   if (state.status === "removed") return undefined;
   if (removalRequestedAt !== null) return { action: "remove", requestedAt: removalRequestedAt };
   if (drainRequestedAt !== null) {
     return state.drainedAt === null ? { action: "drain", requestedAt: drainRequestedAt } : undefined;
   }
-  const still = reported === "draining" || reported === "drained";
-  return drainCancelledAt !== null && still ? { action: "cancel-drain", requestedAt: drainCancelledAt } : undefined;
+  return drainCancelledAt === null ? undefined : { action: "cancel-drain", requestedAt: drainCancelledAt };
 }

@@ -6,7 +6,7 @@ import { json } from "../../database/json.ts";
 import type { ClusterRow, JoinTokenRow, MachineDetails, MachineRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { LOWER_ALPHANUMERIC, newId, randomText } from "../../kernel/ids.ts";
-import { asOf, isStale, type MachineState } from "./state.ts";
+import { asOf, isStale, type MachineState, NO_WISHES } from "./state.ts";
 
 /** The deployment's cluster, created on first use. */
 export async function clusterOf(db: Db, deploymentId: string): Promise<ClusterRow> {
@@ -86,6 +86,32 @@ function columnsOf(state: MachineState) {
     removal_requested_at: state.removalRequestedAt,
     revision: state.revision,
   };
+}
+
+/**
+ * Of a machine that is new under these names, its id and its node's. Its revision goes on from machines that had one of
+ * them: the manager may still hold their drains, and takes a lower revision for an older wish.
+ */
+export async function newState(
+  db: Db,
+  deploymentId: string,
+  names: readonly string[],
+  now: Date,
+): Promise<MachineState> {
+  const { last } = await db
+    .selectFrom("machines")
+    .select((eb) => eb.fn.max("revision").as("last"))
+    .where("deployment_id", "=", deploymentId)
+    .where((eb) => eb.or([eb("machine_id", "in", names), eb("node_name", "in", names)]))
+    .executeTakeFirstOrThrow();
+  const state = {
+    status: "joining",
+    statusSince: now,
+    lastHeartbeat: now,
+    reported: null,
+    revision: last ?? 0,
+  } as const;
+  return { ...state, ...NO_WISHES };
 }
 
 /** By the id of the record, which the caller has found under its own tenancy. */
