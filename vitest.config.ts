@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Minutes long. vitest goes by size, and one that it left for the end would have the other core wait for it. */
 const LONGEST = [
   "faults/story",
+  "machines/fleet",
   "hostile",
   "npm-start",
   "rules-removed",

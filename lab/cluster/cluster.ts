@@ -15,8 +15,12 @@ import { Watchdog } from "./watchdog.ts";
 export interface ClusterOptions {
   /** kube-controller-manager and kube-scheduler: Deployments get Pods, garbage is collected. @default false, 1 s and 200 MB less */
   readonly controllers?: boolean;
-  /** Simulated nodes whose Pods are ready at once. Pods come only with `controllers`, or with `spec.nodeName` set by you. */
-  readonly kwok?: { readonly nodes: number };
+  /**
+   * Simulated nodes whose Pods are ready at once. Pods come only with `controllers`, or with `spec.nodeName` set by you.
+   * `leaseSeconds`: how long a node may be silent before it is not ready; it tells of itself four times as often. For a
+   * thousand nodes 40, the default, are 100 writes a second.
+   */
+  readonly kwok?: { readonly nodes: number; readonly leaseSeconds?: number };
   /** Where certificates, data and logs go. @default a folder under the system's temporary one, removed by `stop()` */
   readonly dir?: string;
   /** Users with a bearer token instead of a certificate; see {@link Cluster.tokenFor}. Fixed at start. */
@@ -75,6 +79,7 @@ export class Cluster implements AsyncDisposable {
       adminKubeconfig: this.adminKubeconfig,
       tokenUsers: options.tokenUsers ?? [],
       apiserverArgs: options.apiserverArgs ?? [],
+      leaseSeconds: options.kwok?.leaseSeconds ?? 40,
       watchdog: this.#watchdog,
       isApiReady: (signal) => this.#answersOk("/readyz", signal),
     });

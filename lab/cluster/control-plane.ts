@@ -40,6 +40,7 @@ export interface Layout {
   readonly adminKubeconfig: string;
   readonly tokenUsers: readonly ClusterUser[];
   readonly apiserverArgs: readonly string[];
+  readonly leaseSeconds: number;
   readonly watchdog: Watchdog;
   readonly isApiReady: (signal: AbortSignal) => Promise<boolean>;
 }
@@ -150,6 +151,8 @@ function controllerManagerArgs(layout: Layout, files: Files): readonly string[] 
     `--service-account-private-key-file=${files.signingKey}`,
     "--use-service-account-credentials",
     "--leader-elect=false",
+    // Ten seconds more than a lease is good for, as it is by default.
+    `--node-monitor-grace-period=${layout.leaseSeconds + 10}s`,
     `--root-ca-file=${layout.caFile}`,
     `--cluster-signing-cert-file=${layout.caFile}`,
     `--cluster-signing-key-file=${files.authorityKey}`,
@@ -162,7 +165,7 @@ function kwokArgs(layout: Layout, stages: readonly string[]): readonly string[] 
   return [
     `--kubeconfig=${layout.adminKubeconfig}`,
     "--manage-all-nodes=true",
-    "--node-lease-duration-seconds=40",
+    `--node-lease-duration-seconds=${layout.leaseSeconds}`,
     "--node-ip=127.0.0.1",
     ...stages.map((stage) => `--config=${stage}`),
   ];

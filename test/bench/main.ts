@@ -25,7 +25,7 @@ With \`health\` what watching and telling the health of resources costs the agen
 what its reports cost the platform, on PostgreSQL.
 With \`debug\` what debug sessions add to kubectl, beside other ways to the same API server. Needs PostgreSQL.
 With \`machines\` a drain beside kubectl drain: time, calls, and how soon a pod goes whose budget has room;
-what 50 drains at once and 500 machines that wait cost.
+what drains at once and 500 machines that wait cost.
 
   --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
                   rest, told, churn, reports, confirms; of debug open, pods, throughput, audit, idle;
@@ -46,6 +46,7 @@ what 50 drains at once and 500 machines that wait cost.
   --mebibytes N   of a transfer, of debug                           (64)
   --sessions N    held in one tunnel, of debug                      (100)
   --drained N     pods on the node that is drained, of machines     (1000)
+  --drains N      nodes of 100 pods drained at once, of machines    (50)
   --help
 `;
 
@@ -67,6 +68,7 @@ const { values, positionals } = parseArgs({
     worsened: { type: "string", default: "40" },
     churn: { type: "string", default: "300" },
     drained: { type: "string", default: "1000" },
+    drains: { type: "string", default: "50" },
     help: { type: "boolean", default: false },
   },
 });
@@ -112,7 +114,10 @@ if (ofDebug) {
   rows.push(...(await benchDebug({ ...sizes, ...counts, wanted, say }, stop.signal)));
 }
 
-if (ofMachines) rows.push(...(await benchMachines({ drained: Number(values.drained), wanted, say }, stop.signal)));
+if (ofMachines) {
+  const sizes = { drained: Number(values.drained), drains: Number(values.drains) };
+  rows.push(...(await benchMachines({ ...sizes, wanted, say }, stop.signal)));
+}
 
 const runs = Number(values.runs ?? "5");
 if (ofCluster && (wanted("sync") || wanted("reconcile"))) {

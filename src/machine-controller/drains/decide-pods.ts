@@ -77,6 +77,8 @@ export interface PodDecision {
 const FORCED_GRACE_SECONDS = 30;
 /** After a pod's grace the kubelet has this long to say that it ended. */
 const CONFIRM_MS = 60_000;
+/** A budget that another drain has just asked has answered by then. */
+const ANSWER_MS = 100;
 
 /** What of the pods on a node is asked for now, and what holds the others. */
 export function decidePods(facts: PodFacts): PodDecision {
@@ -208,7 +210,7 @@ class Round {
       return { ...this.#evict(pod, budget), ...(isTry && { blocked }) };
     }
     if (!pod.status.conditions && againMs <= 0) return this.#evict(pod, undefined);
-    const pauseMs = Math.max(gates.againMs(budget) - nowMs, 1);
+    const pauseMs = Math.max(gates.againMs(budget) - nowMs, ANSWER_MS);
     return refusal === undefined ? { is: "wait", againMs: pauseMs } : { is: "blocked", blocked, againMs: pauseMs };
   }
 

@@ -89,6 +89,21 @@ test("a budget that never gives way is a blocker with what would help; raised, t
   expect(twin.status("one").state).toBe("Drained");
 });
 
+test("drains of several nodes ask one budget once, and for no more pods than it has room for", async () => {
+  const names = ["a", "b", "c", "d", "e", "f"];
+  const pods = names.map((name) => pod(name, { node: `m-${name}`, graceSeconds: 1 }));
+  const drains = names.map((name) => drain(name, { nodeName: `m-${name}` }));
+  const nodes = names.map((name) => node(`m-${name}`));
+  const twin = new DrainTwin({ nodes, pods, budgets: [budget("api")], drains, rules: { maxParallel: names.length } });
+  for (let round = 0; round < 8; round += 1) await twin.round(500, "many");
+  expect(evictions(twin)).toHaveLength(1);
+  expect(names.map((name) => twin.status(name).summary)).toEqual(names.map(() => "pdb:1"));
+  twin.allow("shop/api", 2);
+  await twin.round(200, "many");
+  expect(twin.news.filter((each) => each.endsWith("accepted"))).toHaveLength(2);
+  expect(evictions(twin)).toHaveLength(3);
+});
+
 test("refusals come further and further apart", async () => {
   const twin = new DrainTwin({ nodes: [node()], pods: [pod("a")], budgets: [budget("api")], drains: [drain("one")] });
   await twin.rounds(600, 500);

@@ -145,6 +145,8 @@ async function run(
   if (act.do === "cordon") return await cordon(drain, ports, signal);
   const { clock, memory } = ports;
   const budget = act.do === "evict" ? act.budget : undefined;
+  // Drains of other nodes decided from the same budget while the status was written: together they would ask for more.
+  if (budget !== undefined && memory.gates.room(budget, clock.monotonicMs()) <= 0) return;
   attempts.asked(clock.monotonicMs());
   if (budget !== undefined) memory.gates.asked(budget);
   let answer: Answer | undefined;

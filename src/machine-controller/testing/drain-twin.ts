@@ -84,10 +84,14 @@ export class DrainTwin {
     return found;
   }
 
-  /** One look at everything, then some time. */
-  async round(ms = 500): Promise<void> {
-    const keys = [...this.drains.keys()].sort();
-    for (const key of keys) await this.#survive(() => reconcileDrain(key, this.#ports(), context()));
+  /** One look at everything, then some time. @param workers that look at drains at once: one, or one for each */
+  async round(ms = 500, workers: "one" | "many" = "one"): Promise<void> {
+    const looks: Promise<void>[] = [];
+    for (const key of [...this.drains.keys()].sort()) {
+      looks.push(this.#survive(() => reconcileDrain(key, this.#ports(), context())));
+      if (workers === "one") await looks.at(-1);
+    }
+    await Promise.all(looks);
     for (const name of [...this.nodes.keys()].sort())
       await this.#survive(() => reconcileCordon(name, this.#cordonPorts(), context()));
     await this.pass(ms);

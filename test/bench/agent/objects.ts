@@ -1,24 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { type Stored, storeObjects } from "../../../lab/cluster/etcd-store.ts";
 
 export const NAMESPACE = "shop";
 const PODS_EACH = 10;
-/** Most operations that etcd takes in one transaction are 128; pods are 3 kB each. */
-const A_TRANSACTION = 100;
 const WRITERS = 4;
 
 export const nameOf = (index: number): string => `web-${index}`;
 export const podOf = (index: number): string => `web-${Math.floor(index / PODS_EACH)}-5d8c7b9f4-${index % PODS_EACH}`;
 export const workloadsOf = (pods: number): number => Math.ceil(pods / PODS_EACH);
 
-interface Stored {
-  readonly key: string;
-  readonly value: object;
-}
-
-/**
- * Deployments, each with its ReplicaSet and ten pods that are ready, written into etcd as the API server stores them: it reads
- * JSON as well as protobuf. Over its API they would be a create and a write of the status each, minutes for 60,000.
- */
+/** Deployments, each with its ReplicaSet and ten pods that are ready, written into etcd as the API server stores them. */
 export async function storeWorkloads(
   etcd: string,
   pods: number,
@@ -33,9 +24,7 @@ export async function storeWorkloads(
       const from = next;
       next = Math.min(total, next + 8);
       const objects = Array.from({ length: next - from }, (_, n) => workload(from + n)).flat();
-      for (let at = 0; at < objects.length; at += A_TRANSACTION) {
-        await put(etcd, objects.slice(at, at + A_TRANSACTION), signal);
-      }
+      await storeObjects(etcd, objects, signal);
     }
   };
   try {
@@ -43,17 +32,6 @@ export async function storeWorkloads(
   } finally {
     clearInterval(timer);
   }
-}
-
-const base64 = (text: string): string => Buffer.from(text).toString("base64");
-
-async function put(etcd: string, objects: readonly Stored[], signal: AbortSignal): Promise<void> {
-  const success = objects.map(({ key, value }) => ({
-    requestPut: { key: base64(key), value: base64(JSON.stringify(value)) },
-  }));
-  const response = await fetch(`${etcd}/v3/kv/txn`, { method: "POST", body: JSON.stringify({ success }), signal });
-  const answer = (await response.json()) as { readonly succeeded?: boolean };
-  if (answer.succeeded !== true) throw new Error(`etcd did not store them: ${JSON.stringify(answer)}`);
 }
 
 const NOW = new Date(Date.now() - 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");

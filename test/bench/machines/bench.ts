@@ -17,6 +17,8 @@ import { waitingPolls } from "./polls.ts";
 
 export interface MachinesOptions {
   readonly drained: number;
+  /** Nodes that are drained at once. */
+  readonly drains: number;
   readonly wanted: (name: string) => boolean;
   readonly say: (line: string) => void;
 }
@@ -35,14 +37,13 @@ rules: [{ level: Metadata }]
 `;
 
 const POLLS = 500;
-const DRAINS = 50;
 const PODS_OF_ONE = 100;
 
 export async function benchMachines(options: MachinesOptions, signal: AbortSignal): Promise<Row[]> {
   const { wanted, say } = options;
   const rows: Row[] = [];
   if (wanted("polls")) rows.push(await waitingPolls(POLLS, say, signal));
-  if (wanted("crowd")) rows.push(await crowd(DRAINS, PODS_OF_ONE, say, signal));
+  if (wanted("crowd")) rows.push(await crowd(options.drains, PODS_OF_ONE, say, signal));
   if (["free", "budgets", "freed"].some(wanted)) rows.push(...(await besideKubectl(options, signal)));
   return rows;
 }

@@ -1,6 +1,6 @@
 import { startCluster } from "../../../lab/cluster/cluster.ts";
 import { MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
-import { DrainWorld } from "../../integration/machines/drain-world.ts";
+import { DrainWorld, GRANTS } from "../../integration/machines/drain-world.ts";
 import type { Row } from "../table.ts";
 import { inPod, measured } from "./in-pod.ts";
 
@@ -19,6 +19,13 @@ export async function crowd(
   const cluster = stack.use(await startCluster({ controllers: true, kwok: { nodes }, log: say }, signal));
   const world = await DrainWorld.create(cluster);
   stack.defer(() => world.close());
+  // Else one after the other is drained, and the last one with the pods of all.
+  await cluster.apply([
+    {
+      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata: { name: "nodes", namespace: GRANTS } },
+      spec: { deploymentId: "dep_1", namePrefix: "node-", drain: { maxParallel: nodes } },
+    },
+  ]);
   const names = Array.from({ length: nodes }, (_, index) => `node-${index + 1}`);
   for (const name of names) await world.workload(`web-${name}`, name, podsEach);
   const controller = await inPod(stack, cluster, "machine-controller", MACHINES_ACCOUNT, {}, signal);

@@ -18,7 +18,7 @@ export const SHOP = "shop";
 /** All that a customer can add. */
 const RIGHTS = { allowForce: true, signServing: true };
 
-interface NodeObject extends KubeObject {
+export interface NodeObject extends KubeObject {
   readonly spec: { readonly unschedulable?: boolean };
 }
 export interface PodObject extends KubeObject {

@@ -1,17 +1,11 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { request } from "node:https";
 import { join as path } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../lab/cluster/product-process.ts";
-import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { sentFields } from "../../../scripts/generate/egress/egress.ts";
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
-import { createClient } from "../../../src/api-client/client.ts";
 import { readJoinString } from "../../../src/contract/machines/join-string.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
@@ -24,21 +18,21 @@ import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
 import { CapturedFields } from "../egress/captured.ts";
 import { eventually, signal } from "../wait.ts";
+import { type AskOptions, JoinServers, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 
 // Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the
 // machine controller does with a join, and the kubelet.
 
 const cluster = useCluster({ controllers: true });
-const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
+const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 const APPROVER = "ann@customer.example";
 const RBAC = "rbac.authorization.k8s.io";
 const SCRIPT = path(import.meta.dirname, "../../../deploy/join/script.sh");
 
 let world: AgentWorld;
-let servers: Program[] = [];
+let servers: JoinServers;
 let ports: readonly number[] = [];
 let joinString = "";
-const watchdog = new Watchdog();
 const boxes: Box[] = [];
 const captured = new CapturedFields(JOIN_ROUTES);
 
@@ -71,11 +65,10 @@ beforeAll(async () => {
       spec: { deploymentId: world.deploymentId, apiServer: cluster().server, labels: { "example.com/rack": "r1" } },
     },
   ]);
-  await offerMachines(world.deploymentId);
+  await offerMachines(world, world.deploymentId);
   world.gate.onHeard = captured.add;
-  ports = [await freePort(), await freePort()];
-  const kubeconfig = await cluster().kubeconfigForServiceAccount(SYSTEM, "sallyport-join");
-  servers = await Promise.all(ports.map((port, index) => start(`join-${index}`, port, kubeconfig)));
+  servers = await JoinServers.start(world);
+  ports = servers.ports;
   const params = { id: world.deploymentId };
   const token = await eventually(
     () => world.engineer.machines.createToken({ params, body: { maxJoins: 20 } }, signal()).catch(() => undefined),
@@ -85,59 +78,14 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(async () => {
-  await Promise.all(servers.map((server) => server.stop(5_000)));
-  watchdog.done();
+  await servers?.stop();
   for (const box of boxes) box.close();
   await world?.close();
 });
 
-async function start(name: string, port: number, kubeconfig: string): Promise<Program> {
-  const server = productProcess({
-    ...{ kind: "join", name, logs: cluster().dir, port: await freePort(), watchdog },
-    env: {
-      SALLYPORT_KUBECONFIG: kubeconfig,
-      SALLYPORT_PLATFORM_URL: world.gate.url,
-      SALLYPORT_RUNTIME_KEY_FILE: world.keyFile,
-      SALLYPORT_JOIN_HOST: "127.0.0.1",
-      SALLYPORT_JOIN_PORT: String(port),
-      SALLYPORT_JOIN_URL: `https://127.0.0.1:${ports[0]}`,
-      SALLYPORT_JOIN_CA_FILE: cluster().caFile,
-    },
-  });
-  await server.start(signal());
-  return server;
+function ask(method: string, url: string, options: AskOptions = {}): Promise<Reply> {
+  return servers.ask(method, url, { token: readJoinString(joinString)?.token ?? "", ...options });
 }
-
-interface Reply {
-  readonly status: number;
-  readonly body: Readonly<Record<string, string>>;
-}
-
-function ask(method: string, url: string, options: { body?: string; token?: string; port?: number } = {}) {
-  const { body, token = readJoinString(joinString)?.token, port = ports[0] } = options;
-  const headers = { authorization: `Join ${token}` };
-  return new Promise<Reply>((resolve, reject) => {
-    const wire = {
-      host: "127.0.0.1",
-      port,
-      method,
-      path: url,
-      headers,
-      agent: false as const,
-      rejectUnauthorized: false,
-    };
-    const asked = request(wire, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", reject);
-      response.on("end", () => {
-        resolve({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) });
-      });
-    });
-    asked.on("error", reject).end(body);
-  });
-}
-const machine = (name: string, request = machineRequest(name).request): string =>
-  JSON.stringify({ machineId: name, nodeName: name, request, facts: { os: "Linux" } });
 async function joins(): Promise<MachineJoin[]> {
   const found: MachineJoin[] = [];
   for await (const each of world.admin.list<MachineJoin>(machineJoins, { namespace: GRANTS }, signal()))
@@ -161,26 +109,13 @@ const status = (name: string, body: object) =>
     signal(),
   );
 
-/** What the agent reports of a cluster where machines are on. */
-async function offerMachines(deploymentId: string, url?: string): Promise<void> {
-  const manager = createClient({ baseUrl: world.platform.url, credential: world.runtimeKey });
-  const state = { status: "running", platform: "kubernetes", protocolVersion: 1 } as const;
-  const capabilities = [{ key: "machines", state: "granted" } as const];
-  await manager.sync.reconcile({ body: { deploymentId, state, capabilities } }, signal());
-  if (url !== undefined) {
-    const body = { url, pins: [`sha256//${"A".repeat(43)}=`] };
-    await manager.machineRuntime.joinServer({ params: { id: deploymentId }, body }, signal());
-  }
-  await manager.close();
-}
-
 /** Of a second deployment of the same customer, whose machines join elsewhere. */
 async function tokenOfAnother(): Promise<string> {
   const { vendorAdmin, managerId, projectId: project, deploymentId } = world;
   const { deploymentGroupId } = await vendorAdmin.deployments.get({ params: { id: deploymentId } }, signal());
   const body = { name: "other", platform: "kubernetes" as const, project, deploymentGroupId, managerId };
   const { deployment } = await vendorAdmin.deployments.create({ body }, signal());
-  await offerMachines(deployment.id, "https://elsewhere.example");
+  await offerMachines(world, deployment.id, "https://elsewhere.example");
   const made = await world.engineer.machines.createToken({ params: { id: deployment.id }, body: {} }, signal());
   return made.joinToken;
 }
@@ -266,19 +201,16 @@ describe("an attacker", () => {
   test("with the token of a deployment without a pool gets no join", async () => {
     const token = await tokenOfAnother();
     const before = (await joins()).length;
-    const { status, body } = await ask("POST", "/v1/join", { body: machine("m-2"), token });
+    const { status, body } = await ask("POST", "/v1/join", { body: machineAsks("m-2"), token });
     expect({ status, code: body.code }).toEqual({ status: 503, code: "NO_POOL" });
     expect(await joins()).toHaveLength(before);
   });
 
   test("who replays a join gets the same one, which is for the machine's key; and with another key no name of it", async () => {
-    const body = machine("m-3");
-    const [first, again] = [
-      await ask("POST", "/v1/join", { body }),
-      await ask("POST", "/v1/join", { body, port: ports[1] ?? 0 }),
-    ];
+    const body = machineAsks("m-3");
+    const [first, again] = [await ask("POST", "/v1/join", { body }), await ask("POST", "/v1/join", { body, at: 1 })];
     expect([first.status, again.status, again.body.uid]).toEqual([202, 202, first.body.uid]);
-    expect(await ask("POST", "/v1/join", { body: machine("m-3") })).toMatchObject({
+    expect(await ask("POST", "/v1/join", { body: machineAsks("m-3") })).toMatchObject({
       status: 409,
       body: { code: "MACHINE_ID_TAKEN" },
     });
@@ -288,8 +220,8 @@ describe("an attacker", () => {
   test("who asks for a control plane's name, or brings another's request, costs the token nothing", async () => {
     const used = (await tokens())[0]?.joinCount;
     const requests = [
-      machine("control-plane-1"),
-      machine("m-4", machineRequest("m-5").request),
+      machineAsks("control-plane-1"),
+      machineAsks("m-4", machineRequest("m-5").request),
       "{}",
       "x".repeat(20_000),
     ];
@@ -305,7 +237,7 @@ describe("an attacker", () => {
     for (const socket of held) socket.on("error", () => undefined).write("POST /v1/join HTTP/1.1\r\n");
     const answers = await Promise.all(Array.from({ length: 60 }, () => ask("GET", "/v1/hello")));
     expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10);
-    expect((await ask("POST", "/v1/join", { body: machine("m-6"), port: ports[1] ?? 0 })).status).toBe(202);
+    expect((await ask("POST", "/v1/join", { body: machineAsks("m-6"), at: 1 })).status).toBe(202);
     await Promise.all(
       held.map(
         (socket) => new Promise((resolve) => (socket.destroyed ? resolve(0) : socket.on("close", resolve).resume())),
@@ -316,20 +248,20 @@ describe("an attacker", () => {
 
   test("who tries tokens is shut out, and no token is in a log", async () => {
     const tried = `spj_${"z".repeat(16)}.${"Z".repeat(32)}`;
-    const body = machine("m-7");
+    const body = machineAsks("m-7");
     for (let turn = 0; turn < 10; turn += 1)
       expect((await ask("POST", "/v1/join", { body, token: tried })).status).toBe(401);
     expect((await ask("POST", "/v1/join", { body })).status).toBe(429);
-    const logs = servers.map((server) => server.logTail(10_000)).join("\n");
+    const logs = servers.programs.map((server) => server.logTail(10_000)).join("\n");
     for (const secret of [tried, readJoinString(joinString)?.token ?? "?", joinString])
       expect(logs).not.toContain(secret);
   });
 });
 
 test("when a replica is killed the other one goes on with a machine's wait", async () => {
-  const { body } = await ask("POST", "/v1/join", { body: machine("m-8"), port: ports[1] ?? 0 });
-  await servers[0]?.stop(5_000);
-  const waited = ask("GET", `/v1/join/${body.uid}?seen=Waiting`, { port: ports[1] ?? 0 });
+  const { body } = await ask("POST", "/v1/join", { body: machineAsks("m-8"), at: 1 });
+  await servers.programs[0]?.stop(5_000);
+  const waited = ask("GET", `/v1/join/${body.uid}?seen=Waiting`, { at: 1 });
   await status(body.name ?? "", { state: "Approved" });
   expect((await waited).body.state).toBe("Approved");
 });
@@ -337,7 +269,7 @@ test("when a replica is killed the other one goes on with a machine's wait", asy
 test("while the platform is away machines are told to come again, and the token is not used up", async () => {
   const used = (await tokens())[0]?.joinCount;
   world.gate.set("down");
-  const { status, body } = await ask("POST", "/v1/join", { body: machine("m-9"), port: ports[1] ?? 0 });
+  const { status, body } = await ask("POST", "/v1/join", { body: machineAsks("m-9"), at: 1 });
   expect({ status, code: body.code }).toEqual({ status: 503, code: "PLATFORM_UNAVAILABLE" });
   world.gate.set("open");
   expect((await tokens())[0]?.joinCount).toBe(used);
