@@ -151,6 +151,20 @@ test("files of a session that another tunnel has are finished when it is over, a
   expect(world.uploaded).toEqual([]);
 });
 
+test.each([
+  ["is over", { ...OTHER, instance: ME }, [auditFile(SESSION_ID)]],
+  ["is over and was another tunnel's", { ...OTHER, audit }, []],
+])("files of a session that could not be claimed are finished when it %s", async (_, tunnel, uploaded) => {
+  world = await SessionWorld.start({ tunnel: { ...OTHER, instance: ME } }, {}, (each) => {
+    fileOf(ME)(each);
+    each.faults.push(refusal(503, "ServiceUnavailable"));
+  });
+  await world.until(() => world.writes === 1);
+  world.write({ state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "client", tunnel });
+  await world.until(() => world.uploaded.length > 0 || names().every((name) => name.endsWith(".done")), 1_000);
+  expect([world.writes, world.uploaded]).toEqual([1, uploaded]);
+});
+
 test("a session for which the spool has no room is left to another tunnel, until there is some", async () => {
   const [full, waiting] = ["\nsallyport_debug_audit_spool_full 1", `dbg_${"b".repeat(28)}.recording.cast`];
   world = await SessionWorld.start({}, {}, ({ folder, config }) =>
