@@ -28,7 +28,7 @@ With \`machines\` a drain beside kubectl drain: time, calls, and how soon a pod 
 what drains at once and 500 machines that wait cost.
 
   --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
-                  rest, told, churn, reports, confirms; of debug open, pods, throughput, audit, idle;
+                  rest, told, churn, reports, confirms; of debug open, kill, pods, throughput, audit, idle;
                   of machines polls, crowd, free, budgets, freed
                   (may be given more than once);
                   default: all
@@ -43,6 +43,7 @@ what drains at once and 500 machines that wait cost.
   --worsened N    workloads that get worse, of health               (40)
   --churn N       seconds with 100 changes each, of health          (300)
   --opens N       sessions opened one after the other, of debug     (20)
+  --kills N       sessions that each hand ends, of debug            (20)
   --mebibytes N   of a transfer, of debug                           (64)
   --sessions N    held in one tunnel, of debug                      (100)
   --drained N     pods on the node that is drained, of machines     (1000)
@@ -58,6 +59,7 @@ const { values, positionals } = parseArgs({
     widgets: { type: "string", default: "2000" },
     rounds: { type: "string" },
     opens: { type: "string", default: "20" },
+    kills: { type: "string", default: "20" },
     mebibytes: { type: "string", default: "64" },
     sessions: { type: "string", default: "100" },
     runs: { type: "string" },
@@ -108,9 +110,9 @@ if (ofHealth) {
 }
 
 if (ofDebug) {
-  const { rounds = "40", runs: transfers = "3", opens, mebibytes, sessions } = values;
+  const { rounds = "40", runs: transfers = "3", opens, kills, mebibytes, sessions } = values;
   const sizes = { rounds: Number(rounds), runs: Number(transfers), mebibytes: Number(mebibytes) };
-  const counts = { opens: Number(opens), sessions: Number(sessions) };
+  const counts = { opens: Number(opens), kills: Number(kills), sessions: Number(sessions) };
   rows.push(...(await benchDebug({ ...sizes, ...counts, wanted, say }, stop.signal)));
 }
 

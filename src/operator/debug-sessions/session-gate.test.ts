@@ -132,6 +132,21 @@ describe("may it be opened", () => {
     ],
     ["its own claim", { grant: debugGrant([EXEC], claimed({ digest: claimDigest(UID) })) }, "GrantMatched"],
     [
+      "its own claim, while others have all places",
+      { grant: debugGrant([EXEC], claimed({ digest: claimDigest(UID) })), others: 3 },
+      "wait: 3 sessions may be open at a time",
+    ],
+    [
+      "its own claim, a minute after it was asked for",
+      { grant: debugGrant([EXEC], claimed({ digest: claimDigest(UID) })), now: at("10:30:50") },
+      "LineUsed",
+    ],
+    [
+      "its own claim, and ended before it was open",
+      { grant: debugGrant([EXEC], claimed({ digest: claimDigest(UID) })), session: session({ endedReason: "no" }) },
+      "LineUsed",
+    ],
+    [
       "the claim of an object of its name",
       { grant: debugGrant([EXEC], claimed({ digest: claimDigest(GRANT_UID) })) },
       "LineUsed",

@@ -2,7 +2,7 @@ import { isLabelSelector } from "../../base/label-selector.ts";
 import type { DebugSessionReason } from "../../crds/conditions.ts";
 import type { LendingMode } from "../../crds/group.ts";
 import type { NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
-import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import type { AccessGrant, GrantLine } from "../../crds/kinds/access-grant.ts";
 import type { DebugCloseReason, DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
@@ -47,9 +47,17 @@ export interface OpenVerdict {
   readonly granted?: ClaimableLine & { readonly grantUid: string };
 }
 
+export interface WaitVerdict {
+  readonly do: "wait";
+  /** What it would be refused for. */
+  readonly reason: SessionRefusal;
+  readonly message: string;
+  readonly againMs?: number;
+}
+
 export type SessionVerdict =
   | OpenVerdict
-  | { readonly do: "wait"; readonly message: string; readonly againMs?: number }
+  | WaitVerdict
   | { readonly do: "refuse"; readonly reason: SessionRefusal; readonly message: string };
 
 /** A session that has not been opened by then is not opened any more: its engineer has gone. */
@@ -57,10 +65,21 @@ export const OPEN_WITHIN_MS = 60_000;
 const LONGEST_MS = 8 * 3_600_000;
 
 /**
- * May this session be opened now? Every rule, in order, the first that applies wins. What people wrote decides (the
- * grant's spec, policies, deployments); a fact that is missing or makes no sense leads to a refusal.
+ * May this session be opened now? What people wrote decides (the grant's spec, policies, deployments); a fact that is
+ * missing or makes no sense leads to a refusal.
+ *
+ * A line is claimed once and never freed. A session that is refused although it has claimed one, because its operator died
+ * between the claim and the next step, is refused with `LineUsed`: every other reason says that the approval is not used up.
  */
 export function sessionVerdict(facts: SessionFacts): SessionVerdict {
+  const verdict = judged(facts);
+  const mine = verdict.do === "refuse" ? ownLine(facts) : undefined;
+  if (verdict.do !== "refuse" || verdict.reason === "LineUsed" || mine === undefined) return verdict;
+  return refuse("LineUsed", `${verdict.message}; line ${mine.index + 1} of the plan is used up`);
+}
+
+/** Every rule, in order, the first that applies wins. */
+function judged(facts: SessionFacts): SessionVerdict {
   const { session, policy, limits, now } = facts;
   const { spec, metadata } = session;
   const ended = endedBy(session, now);
@@ -87,12 +106,17 @@ export function sessionVerdict(facts: SessionFacts): SessionVerdict {
   const params = paramsOf(session);
   const decision = decisionOn(policy, { command, tier: tierOf(command), params }, spec.deploymentId);
   if (decision === "deny") return refuse("PolicyDenied", `the customer's policy denies ${command}, approved or not`);
-  if (facts.others >= limits.maxConcurrent) {
-    return refuse("TooMany", `${limits.maxConcurrent} sessions may be open at a time`);
-  }
-  if (spec.grantName !== undefined) return withGrant(facts, command, params);
-  if (decision === "auto") return { do: "open", reason: "PolicyAuto" };
+  if (spec.grantName !== undefined) return withPlace(facts, withGrant(facts, command, params));
+  if (decision === "auto") return withPlace(facts, { do: "open", reason: "PolicyAuto" });
   return refuse("NoGrant", `${command} needs an approved access grant`);
+}
+
+function withPlace({ others, limits: { maxConcurrent } }: SessionFacts, verdict: SessionVerdict): SessionVerdict {
+  if (verdict.do !== "open" || others < maxConcurrent) return verdict;
+  const message = `${maxConcurrent} sessions may be open at a time`;
+  // Another took the place while no operator ran. A refusal would use up the line for nothing.
+  if (verdict.granted?.claimed) return { do: "wait", reason: "TooMany", message };
+  return refuse("TooMany", message);
 }
 
 /** The params that a line of a plan has for this very session: nothing less, nothing more. */
@@ -130,11 +154,13 @@ function withGrant(
   if (fault !== undefined) return refuse("GrantClosed", `nothing runs under this plan: ${fault.message}`);
   const window = openedWindow(grant);
   if (window === undefined) {
-    if (grant.status?.approvedAt === undefined) return { do: "wait", message: "the approval is being recorded" };
+    const message = "the approval is being recorded";
+    if (grant.status?.approvedAt === undefined) return { do: "wait", reason: "NoGrant", message };
     return refuse("GrantClosed", "the recorded window does not follow from the approval");
   }
   if (now < window.from) {
-    return { do: "wait", message: "the window has not begun", againMs: window.from.getTime() - now.getTime() };
+    const againMs = window.from.getTime() - now.getTime();
+    return { do: "wait", reason: "NoGrant", message: "the window has not begun", againMs };
   }
   if (now >= window.until) return refuse("GrantClosed", `the window ended at ${window.until.toISOString()}`);
   const line = lineFor(session, grant, command, params);
@@ -145,11 +171,13 @@ function withGrant(
 
 /** The first unused line that is exactly this mode with exactly this namespace, key, ports and selector. */
 function lineFor(
-  { metadata, spec }: DebugSession,
-  { spec: plan, status }: AccessGrant,
+  session: DebugSession,
+  grant: AccessGrant,
   command: string,
   params: Readonly<Record<string, unknown>>,
 ): ClaimableLine | SessionVerdict {
+  const { metadata, spec } = session;
+  const { spec: plan, status } = grant;
   const declared = DEBUG_OPERATIONS.find((each) => each.command === command);
   const matching = plan.commands.flatMap((line, index) =>
     line.command === command && sameParams(line.params, params) ? [index] : [],
@@ -161,7 +189,7 @@ function lineFor(
     );
   }
   const lines = status?.commands ?? [];
-  const mine = lines.find(({ commandId }) => commandId === spec.sessionId);
+  const mine = ownLine({ session, grant });
   if (mine !== undefined) {
     const resumable = mine.state === "Starting" && mine.digest === claimDigest(metadata.uid);
     if (resumable && matching.includes(mine.index)) return { index: mine.index, claimed: true };
@@ -170,6 +198,11 @@ function lineFor(
   const free = matching.find((index) => lines.find((line) => line.index === index)?.commandId === undefined);
   if (free !== undefined) return { index: free, claimed: false };
   return refuse("LineUsed", `every line of the plan that is ${command} with these params has been used`);
+}
+
+/** The line that was claimed for this session. */
+function ownLine({ session, grant }: Pick<SessionFacts, "session" | "grant">): GrantLine | undefined {
+  return grant?.status?.commands?.find(({ commandId }) => commandId === session.spec.sessionId);
 }
 
 /** Everything that ends an open session: the first that holds, with the word that the platform is told. */

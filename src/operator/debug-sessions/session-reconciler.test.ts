@@ -251,6 +251,33 @@ test("a role that cannot be lent is tried again for a minute, then the session i
   expect(world.log).not.toContain("event Opened");
 });
 
+test("a session whose operator died after the claim waits for a place, and is told that the line is used when none comes", async () => {
+  for (const comesFree of [true, false]) {
+    const world = new World();
+    world.crash = (request) => (request === 0 ? "after" : undefined);
+    await world.until(() => world.log.length > 0);
+    expect([world.log, world.state]).toEqual([["claim"], "Pending"]);
+    const others = Array.from({ length: 3 }, (_, index) => ({
+      ...world.session,
+      metadata: { ...world.session.metadata, uid: `dddddddd-0000-4000-8000-00000000000${index}` },
+      status: { state: "Open" as const },
+    }));
+    let places = [...others];
+    world.places = new SessionPlaces(() => [world.session, ...places]);
+    await world.until(() => world.session.status !== undefined);
+    const said = () => world.session.status?.conditions?.find(({ type }) => type === "Authorized");
+    expect(said()).toMatchObject({ status: "Unknown", reason: "TooMany" });
+    if (comesFree) places = [];
+    await world.until(() => world.state === "Open" || world.state === "Refused");
+    expect(world.state).toBe(comesFree ? "Open" : "Refused");
+    if (!comesFree)
+      expect(said()).toMatchObject({
+        reason: "LineUsed",
+        message: "it could not be opened within a minute; line 1 of the plan is used up",
+      });
+  }
+});
+
 test("while the operator lacks a right no line is used up, and the session opens when the right is back", async () => {
   const world = new World();
   world.lacking = true;

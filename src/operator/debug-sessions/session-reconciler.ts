@@ -15,9 +15,9 @@ import {
   OPEN_WITHIN_MS,
   type OpenVerdict,
   type SessionFacts,
-  type SessionVerdict,
   sessionVerdict,
   untilOf,
+  type WaitVerdict,
 } from "./session-gate.ts";
 import type { SessionPlaces } from "./session-places.ts";
 import {
@@ -133,7 +133,6 @@ async function decide(session: DebugSession, ports: SessionPorts, context: Recon
   if (verdict.do === "wait" || obstacle !== undefined) {
     return await waits(session, verdict, obstacle, ports, context);
   }
-  if (verdict.do !== "open") return undefined;
   ports.places.take(session);
   await claim(session, facts.grant, verdict, ports, context);
   // Goes on with what was stored: the cache would have it only later, and an engineer waits.
@@ -146,15 +145,14 @@ async function decide(session: DebugSession, ports: SessionPorts, context: Recon
 
 async function waits(
   session: DebugSession,
-  verdict: SessionVerdict,
+  verdict: OpenVerdict | WaitVerdict,
   obstacle: string | undefined,
   ports: SessionPorts,
   context: ReconcileContext,
 ): Promise<Result> {
   const now = ports.clock.wallNow();
-  const message = obstacle ?? (verdict.do === "wait" ? verdict.message : "");
-  const reason = obstacle === undefined ? "NoGrant" : "NotOpenedInTime";
-  await write(session, waiting(session, reason, message, ports.missing(session), now), ports, context);
+  const said = verdict.do === "wait" ? verdict : ({ reason: "NotOpenedInTime", message: obstacle ?? "" } as const);
+  await write(session, waiting(session, said, ports.missing(session), now), ports, context);
   if (obstacle !== undefined) return { requeueAfterMs: AFTER_OBSTACLE_MS };
   return {
     requeueAfterMs: Math.min((verdict.do === "wait" ? verdict.againMs : undefined) ?? AFTER_WAIT_MS, OPEN_WITHIN_MS),

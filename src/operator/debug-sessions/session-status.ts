@@ -46,8 +46,7 @@ export function refused(session: DebugSession, reason: SessionRefusal, message: 
 /** Not decided yet: the reason is what it would be refused for. */
 export function waiting(
   session: DebugSession,
-  reason: SessionRefusal,
-  message: string,
+  { reason, message }: { readonly reason: SessionRefusal; readonly message: string },
   missing: string | undefined,
   now: Date,
 ): DebugSessionStatus {

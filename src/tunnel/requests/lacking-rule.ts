@@ -3,21 +3,36 @@ import type { Subject } from "./subject.ts";
 /** As the API server's authorizer says it; an admission policy of the customer's refuses in words of its own. */
 const OF_AUTHORIZER = /\bcannot (get|list|watch|create) resource\b/;
 
+/** What the API server refused to a session's account, as one question to its authorizers. */
+export interface RefusedRight {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
 /**
- * Notes a request that the session's mode allows and the API server refused to its account: a rule was taken from the
- * mode's role. The note goes when the API server answers a request of the same form.
+ * Notes a request that the session's mode allows and the API server refused to its account: a rule may have been taken from
+ * the mode's role. A 403 alone does not say so: the server of an aggregated API answers one for reasons of its own, and
+ * an API server that has just started refuses everything.
  *
- * @param words of the refusal, where they were read. What only reads is refused by the authorizer alone.
+ * @param words of the refusal, where they were read. An older API server asks for another verb than the request has.
  */
 export function noteAnswer(
-  counts: { forbidden: string | undefined },
+  counts: { refused: RefusedRight | undefined },
   subject: Subject | undefined,
   status: number,
   words?: string,
 ): void {
-  if (subject === undefined) return;
-  const { verb, resource, subresource } = subject;
-  const what = `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}`;
-  if (status === 403 && (words === undefined || OF_AUTHORIZER.test(words))) counts.forbidden = what;
-  else if (status < 400 && counts.forbidden === what) counts.forbidden = undefined;
+  const [, said] = words === undefined ? [] : (OF_AUTHORIZER.exec(words) ?? []);
+  if (subject === undefined || status !== 403 || (words !== undefined && said === undefined)) return;
+  const { verb, group, resource, subresource, namespace, name } = subject;
+  counts.refused = {
+    ...{ verb: said ?? verb, group, resource },
+    ...(subresource !== undefined && { subresource }),
+    ...(namespace !== undefined && { namespace }),
+    ...(name !== undefined && { name }),
+  };
 }

@@ -4,6 +4,7 @@ import type { AuditType } from "../../debug-link/audit-chain.ts";
 import type { Connection } from "../../kube/client/connection.ts";
 import type { TunnelMetrics } from "../kernel/metrics.ts";
 import type { Scope } from "../requests/judge.ts";
+import type { RefusedRight } from "../requests/lacking-rule.ts";
 import type { CastSink } from "../streams/recorder.ts";
 
 export interface HandlerOptions {
@@ -27,8 +28,8 @@ export interface HandlerOptions {
 export interface SessionCounts {
   requests: number;
   denied: number;
-  /** Undefined: the API server refuses nothing that the mode allows. */
-  forbidden: string | undefined;
+  /** The last thing that the mode allows and the API server refused, until it was asked whether a rule is missing. */
+  refused: RefusedRight | undefined;
   bytesIn: number;
   bytesOut: number;
   /** Monotonic. */

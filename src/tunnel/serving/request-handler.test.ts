@@ -49,7 +49,7 @@ function handler(registry = new Registry(), scope: Partial<Scope> = {}): Request
     clock,
     log: silentLogger,
     metrics: tunnelMetrics(registry),
-    counts: { requests: 0, denied: 0, forbidden: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
+    counts: { requests: 0, denied: 0, refused: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
     onAuditFailed: () => expect.unreachable(),
   });
 }

@@ -37,7 +37,7 @@ async function session(shows: boolean) {
     upstream: () => ({ open, upgrade }) as unknown as Connection,
     audit: { append: async () => undefined },
     metrics: tunnelMetrics(new Registry()),
-    counts: { requests: 0, denied: 0, forbidden: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
+    counts: { requests: 0, denied: 0, refused: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
     onAuditFailed: () => expect.unreachable(),
   });
   const server = new SessionServer({

@@ -85,7 +85,7 @@ function serve(more: Partial<Scope> = {}) {
   const counts: SessionCounts = {
     requests: 0,
     denied: 0,
-    forbidden: undefined,
+    refused: undefined,
     bytesIn: 0,
     bytesOut: 0,
     lastClientByteMs: 0,

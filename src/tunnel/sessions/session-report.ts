@@ -5,6 +5,7 @@ import { orAborted } from "../../base/or-aborted.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { ChainEnd } from "../../debug-link/audit-chain.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
+import type { Client } from "../../kube/client/client.ts";
 import type { SessionCounts } from "../serving/handler-options.ts";
 import { type StatusWriter, seconds, TakenOver, type TunnelStatus } from "./status-writer.ts";
 
@@ -25,6 +26,12 @@ export interface ReportOptions {
 /** The head of the audit is told this often, and after so many records: a file that is cut behind it is found out. */
 const EVERY_MS = 10_000;
 const EVERY_RECORDS = 100;
+/** What is said of the session must not grow old while the API server thinks about a right. */
+const REVIEW_MS = 5_000;
+
+type RefusedRight = NonNullable<SessionCounts["refused"]>;
+/** The API server, asked as the session's account. */
+type AsAccount = () => Pick<Client, "selfSubjectAccessReview">;
 
 /** What the object says of one session while it is served here. */
 export class SessionReport {
@@ -36,6 +43,8 @@ export class SessionReport {
   #attachedAt: string | undefined;
   #wasAttached = false;
   #toldRecords = 0;
+  /** What the API server said, when it was asked last, that the account may not do. */
+  #missing: RefusedRight | undefined;
   #due = Promise.withResolvers<void>();
 
   constructor({ status }: DebugSession, options: ReportOptions) {
@@ -43,7 +52,7 @@ export class SessionReport {
     this.#epoch = status?.tunnel?.epoch ?? 0;
     this.#before = status?.tunnel?.audit;
     const lastClientByteMs = options.clock.monotonicMs();
-    this.counts = { requests: 0, denied: 0, forbidden: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs };
+    this.counts = { requests: 0, denied: 0, refused: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs };
   }
 
   get wasAttached(): boolean {
@@ -78,23 +87,39 @@ export class SessionReport {
 
   get now(): TunnelStatus {
     const { identity, key, clock, durable } = this.#options;
-    const { lastClientByteMs, forbidden, ...counts } = this.counts;
+    const { lastClientByteMs, refused: _, ...counts } = this.counts;
     const end = durable();
     const audit = end && end.records > 0 ? { ...end, at: seconds(clock.wallNow()) } : this.#before;
     return {
       ...{ instance: identity, key, epoch: this.#epoch, ...counts },
       ...(this.#attachedAt !== undefined && { attachedAt: this.#attachedAt }),
       ...(this.#wasAttached && { lastClientByteAt: wallOf(clock, lastClientByteMs) }),
-      ...(forbidden !== undefined && { forbidden }),
+      ...(this.#missing !== undefined && { forbidden: textOf(this.#missing) }),
       ...(audit && { audit }),
     };
   }
 
+  /** Whether what was missing is there again, and whether what was refused since is missing. */
+  async #review(asAccount: AsAccount, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    const { refused } = this.counts;
+    this.counts.refused = undefined;
+    const isMissing = async (right: RefusedRight): Promise<boolean> =>
+      !(await withDeadline(clock, REVIEW_MS, signal, (each) => asAccount().selfSubjectAccessReview(right, each)));
+    try {
+      if (this.#missing !== undefined && !(await isMissing(this.#missing))) this.#missing = undefined;
+      if (refused !== undefined && (await isMissing(refused))) this.#missing = refused;
+    } catch (err) {
+      if (!signal.aborted) log.warn({ err }, "the rights of a debug session's account could not be asked for");
+    }
+  }
+
   /** Writes it until `signal` aborts. */
-  async run(signal: AbortSignal): Promise<void> {
+  async run(asAccount: AsAccount, signal: AbortSignal): Promise<void> {
     const { clock, log, status, onTakenOver, onGone } = this.#options;
     while (!signal.aborted) {
       this.#due = Promise.withResolvers();
+      await this.#review(asAccount, signal);
       const { now } = this;
       try {
         await status.write(now, signal);
@@ -108,6 +133,11 @@ export class SessionReport {
       await withDeadline(clock, EVERY_MS, signal, (each) => orAborted(this.#due.promise, each)).catch(() => undefined);
     }
   }
+}
+
+/** As kubectl names it: a resource of another API group may have the name of one of Kubernetes' own. */
+function textOf({ verb, group, resource, subresource }: RefusedRight): string {
+  return `${verb} ${resource}${group === "" ? "" : `.${group}`}${subresource === undefined ? "" : `/${subresource}`}`;
 }
 
 /** The wall clock's time of a monotonic one. */

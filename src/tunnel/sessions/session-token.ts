@@ -17,12 +17,16 @@ export interface TokenOptions {
 const [LEAST_SECONDS, MOST_SECONDS] = [600, 3_600];
 const RETRY_MS = 5_000;
 const FIRST_RETRY_MS = 2_000;
+/** An API server that has just started refuses everything until it has read its rules. As in the informer. */
+const REFUSED_AFTER_MS = 10_000;
 
 /** The token of one session's account, kept in memory and renewed at two thirds of its life. */
 export class SessionToken {
   readonly #options: TokenOptions;
   #connection: Connection | undefined;
   #renewMs = 0;
+  /** Since when the API server has refused without an answer of another kind in between. */
+  #refusedSinceMs: number | undefined;
 
   constructor(options: TokenOptions) {
     this.#options = options;
@@ -34,7 +38,7 @@ export class SessionToken {
     return this.#connection;
   }
 
-  /** Tries until there is one. False: the account is gone, or `signal` has aborted. */
+  /** Tries until there is one. False: the account or the right to it is gone, or `signal` has aborted. */
   async first(signal: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#options;
     for (;;) {
@@ -42,7 +46,7 @@ export class SessionToken {
         await this.#mint(signal);
         return true;
       } catch (err) {
-        if (signal.aborted || isGone(err)) return false;
+        if (signal.aborted || this.#isGone(err)) return false;
         log.warn({ err }, "no token for a debug session yet");
         await sleep(clock, FIRST_RETRY_MS, signal).catch(() => undefined);
       }
@@ -55,9 +59,10 @@ export class SessionToken {
     const { token } = await client.createToken(account, { expirationSeconds }, signal);
     this.#connection = connection.withToken(token);
     this.#renewMs = (expirationSeconds * 2_000) / 3;
+    this.#refusedSinceMs = undefined;
   }
 
-  /** Renews until `signal` aborts. Returns when the account is gone. */
+  /** Renews until `signal` aborts. Returns when the account or the right to it is gone. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     while (!signal.aborted) {
@@ -65,14 +70,17 @@ export class SessionToken {
         await sleep(clock, this.#renewMs, signal);
         await this.#mint(signal);
       } catch (err) {
-        if (signal.aborted || isGone(err)) return;
+        if (signal.aborted || this.#isGone(err)) return;
         log.warn({ err }, "the token of a debug session was not renewed");
         this.#renewMs = RETRY_MS;
       }
     }
   }
-}
 
-function isGone(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 404 || error.status === 403);
+  #isGone(error: unknown): boolean {
+    if (error instanceof ApiError && error.isNotFound) return true;
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#refusedSinceMs = error instanceof ApiError && error.isForbidden ? (this.#refusedSinceMs ?? nowMs) : undefined;
+    return this.#refusedSinceMs !== undefined && nowMs - this.#refusedSinceMs >= REFUSED_AFTER_MS;
+  }
 }

@@ -6,6 +6,7 @@ import { chainStart } from "../../debug-link/audit-chain.ts";
 import { EndOfSession, RelayReplaced } from "../../debug-link/relay-loop.ts";
 import type { Epoch } from "../../debug-link/relay-socket.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
+import { Client } from "../../kube/client/client.ts";
 import { AuditLog } from "../audit/audit-log.ts";
 import { AuditMismatch } from "../audit/left-file.ts";
 import { RecordingFile } from "../audit/recording-file.ts";
@@ -186,7 +187,8 @@ export class Session {
       onAttached: () => this.#attached(),
       onPinMismatch: () => this.end("pin-mismatch"),
     });
-    const background = [this.#report.run(signal), token.run(signal).then(() => this.end("revoked"))];
+    const asAccount = () => new Client(token.upstream, { clock });
+    const background = [this.#report.run(asAccount, signal), token.run(signal).then(() => this.end("revoked"))];
     try {
       this.end(await this.#relay(signal));
     } finally {
@@ -272,7 +274,7 @@ export class Session {
   async #closeFiles(reason: CloseReason): Promise<void> {
     const { uploads, spool, clock } = this.#tools;
     const { sessionId } = this.#object.spec;
-    const { lastClientByteMs: _, forbidden: __, ...totals } = this.#report.counts;
+    const { lastClientByteMs: _, refused: __, ...totals } = this.#report.counts;
     const never = new AbortController().signal;
     // A stream that is cut still has its record to write, and nothing may stand behind the last one.
     const inTime = <T>(done = Promise.resolve<T | undefined>(undefined)): Promise<T | undefined> =>

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import type { WebSocket } from "ws";
@@ -9,6 +10,7 @@ import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts"
 import { chainLine, chainStart, verifyAudit } from "../../debug-link/audit-chain.ts";
 import { say } from "../../debug-link/testing/fake-relay.ts";
 import { ServerClock } from "../../kube/client/server-clock.ts";
+import { Spool } from "../spool/spool.ts";
 import { ME, refusal, SESSION_ID, SessionWorld } from "../testing/session-world.ts";
 import { auditFile, recordingFile } from "./session-tools.ts";
 
@@ -53,6 +55,30 @@ test.each(["by the cache", "by a write"])("one that another tunnel took (%s) is 
   expect(heard.filter((each) => each.includes("close"))).toEqual([]);
   expect(world.tunnel).toEqual(OTHER);
   expect([world.uploaded, world.heads]).toEqual([[], []]);
+});
+
+test("of two tunnels that see a session in the same moment one serves it, and the other leaves nothing of it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "second-tunnel-"));
+  const claims: string[] = [];
+  world = await SessionWorld.start({}, {}, (each) => {
+    const spool = new Spool({ folder, limitBytes: each.config.spoolBytes, metrics: each.metrics });
+    each.add({ identity: OTHER.instance, spool });
+    // The cache of neither shows the other's claim before both have asked for it.
+    each.isCurrent = false;
+    each.onClaim = (instance) => void claims.push(instance);
+  });
+  await world.until(() => claims.length === 2);
+  world.isCurrent = true;
+  world.informer.set(world.stored);
+  const { socket } = await serving();
+  expect(claims.toSorted()).toEqual([ME, OTHER.instance]);
+  const files = { [ME]: names(), [OTHER.instance]: readdirSync(folder) };
+  const { instance = "" } = world.tunnel ?? {};
+  expect(files).toEqual({ [ME]: [], [OTHER.instance]: [], [instance]: [auditFile(SESSION_ID)] });
+  say(socket, { type: "close", reason: "client" });
+  await world.until(() => world.heads.length > 0);
+  expect([world.heads.length, world.tunnel]).toEqual([1, expect.objectContaining({ instance })]);
+  rmSync(folder, { recursive: true });
 });
 
 test("an object from before the claim does not end the session", async () => {
@@ -151,6 +177,20 @@ test("files of a session that another tunnel has are finished when it is over, a
   world.write({ state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "client" });
   await world.until(() => names().every((name) => name.endsWith(".done")), 5_000);
   expect(world.uploaded).toEqual([]);
+});
+
+test.each([
+  ["is over", { ...OTHER, instance: ME }, [auditFile(SESSION_ID)]],
+  ["is over and was another tunnel's", { ...OTHER, audit }, []],
+])("files of a session that could not be claimed are finished when it %s", async (_, tunnel, uploaded) => {
+  world = await SessionWorld.start({ tunnel: { ...OTHER, instance: ME } }, {}, (each) => {
+    fileOf(ME)(each);
+    each.faults.push(refusal(503, "ServiceUnavailable"));
+  });
+  await world.until(() => world.writes === 1);
+  world.write({ state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "client", tunnel });
+  await world.until(() => world.uploaded.length > 0 || names().every((name) => name.endsWith(".done")), 1_000);
+  expect([world.writes, world.uploaded]).toEqual([1, uploaded]);
 });
 
 test("a session for which the spool has no room is left to another tunnel, until there is some", async () => {

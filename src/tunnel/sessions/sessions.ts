@@ -135,17 +135,20 @@ export class Sessions {
   #start(object: DebugSession, signal: AbortSignal): void {
     const { uid } = object.metadata;
     const { log, metrics } = this.#tools;
-    // It goes on with what is there.
-    this.#left.delete(object.spec.sessionId);
-    this.#yielded.delete(object.spec.sessionId);
+    const { sessionId } = object.spec;
+    // It goes on with what is there, or, when it cannot be claimed, leaves it as it was.
+    const before = [this.#left, this.#yielded].filter((each) => each.delete(sessionId));
     const session = new Session(this.#tools, object);
     const ended = session
       .run(signal)
       .then(({ isOver, lastWord }) => {
         if (isOver) this.#ended.set(uid, lastWord);
-        else this.#yielded.add(object.spec.sessionId);
+        else this.#yielded.add(sessionId);
       })
-      .catch((err: unknown) => log.warn({ err }, "a debug session was not taken"))
+      .catch((err: unknown) => {
+        log.warn({ err }, "a debug session was not taken");
+        for (const each of before) each.add(sessionId);
+      })
       .finally(() => {
         this.#running.delete(uid);
         metrics.connected(this.#running.size);

@@ -28,7 +28,7 @@ const PIECE = 65_536;
 export function servedSession() {
   const told: string[] = [];
   const upgraded: PassThrough[] = [];
-  const counts = { requests: 0, denied: 0, forbidden: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 };
+  const counts = { requests: 0, denied: 0, refused: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 };
   const bodyOf = (path: string): Readable => {
     if (path.includes("watch=true")) return new PassThrough();
     if (!path.endsWith("/log")) return Readable.from([Buffer.from("{}")]);

@@ -33,6 +33,7 @@ export class SessionWorld {
   /** Thrown by the next writes, one each; undefined: that one passes. */
   readonly faults: (Error | undefined)[] = [];
   writes = 0;
+  onClaim: (instance: string) => void = () => undefined;
   /** False: the cache does not hear of what is written. */
   isCurrent = true;
   ticketError: Error | undefined;
@@ -77,10 +78,15 @@ export class SessionWorld {
   ): Promise<SessionWorld> {
     const world = new SessionWorld(await FakeRelay.start(), status);
     prepare(world);
-    const sessions = new Sessions({ ...world.#tools(), ...more }, world.informer as never);
     world.informer.set(world.stored);
-    world.ends.push(sessions.run(world.#stop.signal));
+    world.add(more);
     return world;
+  }
+
+  /** A tunnel in front of the object. */
+  add(more: Partial<SessionTools>): void {
+    const sessions = new Sessions({ ...this.#tools(), ...more }, this.informer as never);
+    this.ends.push(sessions.run(this.#stop.signal));
   }
 
   async close(): Promise<void> {
@@ -144,6 +150,7 @@ export class SessionWorld {
     const { status, metadata } = this.stored;
     if (patch.type === "json") return this.#store(applied(this.stored, patch.body));
     const body = patch.body as { metadata: { resourceVersion: string }; status: { tunnel: Tunnel } };
+    this.onClaim(body.status.tunnel.instance);
     if (body.metadata.resourceVersion !== metadata.resourceVersion) throw refusal(409, "Conflict");
     const merged = Object.entries({ ...status?.tunnel, ...body.status.tunnel }).filter(([, value]) => value !== null);
     return this.#store({ ...this.stored, status: { ...status, tunnel: Object.fromEntries(merged) as never } });

@@ -3,6 +3,7 @@ import { type Row, spread } from "../table.ts";
 import { granted, opened } from "./engineer.ts";
 import { getPods } from "./get-pods.ts";
 import { idle } from "./idle.ts";
+import { killing } from "./killing.ts";
 import { opening } from "./opening.ts";
 import type { DebugOptions } from "./options.ts";
 import { throughput } from "./throughput.ts";
@@ -24,10 +25,11 @@ export async function benchDebug(options: DebugOptions, signal: AbortSignal): Pr
   };
   await using stack = new AsyncDisposableStack();
   const found = await startDebugCluster(stack, say, signal);
-  if (["open", "pods", "throughput", "audit"].some(wanted)) {
+  if (["open", "kill", "pods", "throughput", "audit"].some(wanted)) {
     await using inner = new AsyncDisposableStack();
     const world = await startDebugWorld(inner, found, say, signal);
     if (wanted("open")) add(...(await opening(world, options, signal)));
+    if (wanted("kill")) add(...(await killing(world, options, signal)));
     if (["pods", "throughput", "audit"].some(wanted)) add(...(await sideBySide(inner, world, options, signal)));
   }
   if (wanted("idle")) add(...(await idle(found, options, signal)));

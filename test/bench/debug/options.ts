@@ -7,6 +7,8 @@ export interface DebugOptions {
   readonly mebibytes: number;
   /** Sessions opened one after the other. */
   readonly opens: number;
+  /** Sessions that each hand ends. */
+  readonly kills: number;
   /** Held in one tunnel. */
   readonly sessions: number;
   readonly say: (line: string) => void;

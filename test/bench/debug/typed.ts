@@ -2,9 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 
+export const PIPE: unique symbol = Symbol("pipe");
+
 export interface Piped {
-  /** A file for its standard input. */
-  readonly stdin?: string;
+  /** A file for its standard input, or a pipe that is written to. */
+  readonly stdin?: string | typeof PIPE;
   /** Its output is counted nowhere and goes nowhere. */
   readonly drop?: boolean;
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -21,7 +23,7 @@ export class Typed {
   readonly #wakes: (() => void)[] = [];
 
   constructor([path = "", ...args]: readonly string[], { stdin, drop = false, env = process.env }: Piped = {}) {
-    const input = stdin === undefined ? "ignore" : openSync(stdin, "r");
+    const input = stdin === undefined ? "ignore" : stdin === PIPE ? "pipe" : openSync(stdin, "r");
     this.child = spawn(path, args, { env, stdio: [input, drop ? "ignore" : "pipe", "pipe"] });
     if (typeof input === "number") closeSync(input);
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {

@@ -3,21 +3,26 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
-import { GRANTS } from "../agent/agent-world.ts";
+import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { GRANTS, SHOP } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { type Beats, beating, type OpenSession, openSession, sallyport } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 
-// Eight hands that end a session. Each must reach a stream that is open, which outlives its rights unless it is cut.
+// Nine hands that end a session. Each must reach a stream that is open, which outlives its rights unless it is cut. How late
+// the last byte is at the pod when a session's time is over is asserted in hostile/hostile.test.ts, with clocks that differ.
 
 const cluster = useCluster();
 let at: TunnelWorld;
 let tunnel: Program;
 
 beforeAll(async () => {
-  const operator = { SALLYPORT_OPERATOR_DEBUG_MAX_CONCURRENT: "16" };
+  // The namespace is open to the deployment by the customer's object alone, which can be taken back.
+  const operator = { SALLYPORT_OPERATOR_DEBUG_MAX_CONCURRENT: "16", SALLYPORT_DEPLOYMENTS: "" };
   at = await createTunnelWorld(cluster(), { operator });
+  await accept([SHOP]);
   tunnel = await at.startTunnel("tunnel-1", { SALLYPORT_TUNNEL_MAX_CONCURRENT: "16" });
 });
 afterAll(() => at?.close());
@@ -64,9 +69,22 @@ const kubectl = async (...args: string[]): Promise<void> => {
 const patch = (kind: string, name: string, spec: object): Promise<void> =>
   kubectl("patch", kind, name, "-n", GRANTS, "--type=merge", "-p", JSON.stringify({ spec }));
 
-const closed = ({ name }: OpenSession): Promise<DebugSession> =>
+/** Says where the customer lets the deployment be operated on. The agent makes the object. */
+async function accept(acceptedNamespaces: readonly string[]): Promise<void> {
+  const key = { namespace: GRANTS, name: objectName(at.world.deploymentId) };
+  await eventually(
+    () => at.world.admin.get<ManagedDeployment>(managedDeployments, key, signal()),
+    () => true,
+  );
+  await patch("manageddeployments", key.name, { acceptedNamespaces });
+}
+
+const stored = ({ name }: OpenSession): Promise<DebugSession | undefined> =>
+  at.world.admin.get<DebugSession>(debugSessions, { namespace: GRANTS, name }, signal());
+
+const closed = (session: OpenSession): Promise<DebugSession> =>
   eventually(
-    () => at.world.admin.get<DebugSession>(debugSessions, { namespace: GRANTS, name }, signal()),
+    () => stored(session),
     ({ status }) => status?.state === "Closed",
   );
 
@@ -128,9 +146,8 @@ describe("one session is ended by", () => {
 
   it("the end of the grant", async () => {
     const talking = next();
-    const key = { namespace: GRANTS, name: talking.session.name };
-    const { spec } = (await at.world.admin.get<DebugSession>(debugSessions, key, signal())) as DebugSession;
-    await cutBy(talking, () => patch("ag", spec.grantName ?? "", { revokedReason: "enough" }));
+    const { grantName = "" } = (await stored(talking.session))?.spec ?? {};
+    await cutBy(talking, () => patch("ag", grantName, { revokedReason: "enough" }));
     expect((await closed(talking.session)).status).toMatchObject({ closeReason: "revoked" });
   });
 
@@ -150,7 +167,34 @@ describe("one session is ended by", () => {
   });
 });
 
+it("an exec that has outlived its binding runs on, and is cut when the session ends", async () => {
+  const talking = await talk();
+  const { session, beats } = talking;
+  const { uid = "" } = (await stored(session))?.metadata ?? {};
+  await kubectl("delete", "rolebindings", "-n", SHOP, "-l", `sallyport.dev/debug-session=${uid}`);
+  const refused = await eventually(
+    () => session.kubectl(["exec", "api-0", "--", "true"]),
+    ({ code }) => code !== 0,
+  );
+  expect(refused.stderr).toContain("orbidden");
+  const refusedMs = Date.now();
+  await eventually(
+    () => Promise.resolve(beats.lastAtPodMs()),
+    (lastMs) => lastMs > refusedMs + SILENT_MS,
+  );
+  expect(beats.typed.code).toBeUndefined();
+  await cutBy(talking, () => patch("dbg", session.name, { endedReason: "enough" }));
+});
+
 describe("all sessions are ended by", () => {
+  it("the namespace that is taken from the deployment", async () => {
+    const both = [await talk(), await talk()];
+    const pulled = accept(["elsewhere"]);
+    await Promise.all(both.map((talking) => cutBy(talking, () => pulled)));
+    for (const { session } of both) expect((await closed(session)).status?.closeReason).toBe("revoked");
+    await accept([SHOP]);
+  });
+
   it("a rule of the customer's that denies", async () => {
     const both = [await talk(), await talk()];
     const pulled = patch("opp", "default", { rules: [{ pattern: "debug/*", decision: "deny" }] });

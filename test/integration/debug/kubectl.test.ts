@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { signal } from "../wait.ts";
+import { eventually, signal } from "../wait.ts";
 import { type OpenSession, openSession } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 import { Typed } from "./typed.ts";
@@ -130,12 +131,40 @@ describe.each(TRANSPORTS)("exec over %s", (transport, env) => {
     expect(digest(readFileSync(join(folder, "down")))).toBe(digest(bytes));
   });
 
-  it("is given a terminal", async () => {
+  it("is given a terminal, with its size and every change of it", async () => {
+    const inPod = "echo pod $(tty); while :; do stty size; sleep 0.2; done";
+    const kubectl = `${at.cluster.kubectlPath} --kubeconfig ${session.kubeconfig} exec -it api-0 -- sh -c '${inPod}'`;
     // `script` gives kubectl a terminal of its own.
-    const line = `${at.cluster.kubectlPath} --kubeconfig ${session.kubeconfig} exec -it api-0 -- sh -c 'tty; stty size'`;
+    const line = `stty rows 31 cols 97; echo here $(tty); exec ${kubectl}`;
     const typed = new Typed("script", ["-qec", line, "/dev/null"], { PATH: process.env.PATH, HOME: tmpdir(), ...env });
+    const [, terminal = ""] = await typed.says(/here (\/dev\/pts\/\d+)/);
+    await typed.says(/pod \/dev\/pts\/\d+/);
+    await typed.says(/^31 97\r?$/m);
+    execFileSync("stty", ["-F", terminal, "rows", "40", "cols", "120"]);
+    await typed.says(/^40 120\r?$/m);
+    typed.child.kill();
     await typed.ended;
-    expect(typed.out).toMatch(/\/dev\/pts\/\d+/);
+  });
+
+  it("holds up no other request while eight outputs are not read, and loses nothing of them", async () => {
+    const size = 16 * MEBI;
+    writeFileSync(join(at.pod.folder, "large"), Buffer.alloc(size, "x"));
+    const unread = Array.from({ length: 8 }, () => {
+      const typed = session.start(["exec", "api-0", "--", "cat", "large"], env);
+      typed.child.stdout.pause();
+      return typed;
+    });
+    await eventually(
+      () => Promise.resolve(unread.map(({ child }) => child.stdout.readableLength)),
+      (waiting) => waiting.every((length) => length > 0),
+    );
+    expect((await session.kubectl(["get", "pods"])).stdout).toContain("api-0");
+    expect(unread.map(({ code }) => code)).toEqual(unread.map(() => undefined));
+    const [read, ...others] = unread;
+    read?.child.stdout.resume();
+    expect([await read?.ended, read?.out.length]).toEqual([0, size]);
+    for (const { child } of others) child.kill();
+    await Promise.all(others.map(({ ended }) => ended));
   });
 });
 

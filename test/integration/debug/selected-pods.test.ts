@@ -40,7 +40,7 @@ test("the API server says which pods a session's selector reaches, in a few byte
     clock: systemClock,
     log: silentLogger,
     metrics: tunnelMetrics(new Registry()),
-    counts: { requests: 0, denied: 0, forbidden: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
+    counts: { requests: 0, denied: 0, refused: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
     onAuditFailed: () => expect.unreachable(),
   });
   const ask = async (name: string): Promise<unknown> => {

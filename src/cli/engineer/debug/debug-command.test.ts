@@ -326,22 +326,34 @@ onEachDatabase("sallyport debug", (world) => {
     const [approvedAt, approvedUntil] = [new Date(now).toISOString(), new Date(now + 600_000).toISOString()];
     const approval = { requestId: id, planHash, approvedAt, approvedUntil, decidedBy: "alice", identity: "verified" };
     await post("/v1/access-requests/approvals", { deploymentId: deployment, approvals: [approval] });
-    const error = { code: "SESSION_REFUSED", message: "mode exec is switched off here", internal: false };
-    const opened = await type(["open", "--request", id, "--print-kubeconfig"], {
-      env,
-      onError: (said) => {
-        const waits = /(dbg_\w+): waits for/.exec(said)?.[1];
-        if (waits === undefined || said.includes("ended")) return;
-        const body = { state: "failed", error };
-        void site.call("PATCH", `/v1/debug-sessions/${waits}`, { key: site.manager.key, body });
-      },
+    const refused = (code: string) => ({
+      ...{ state: "failed", closeReason: "refused" },
+      error: { code, message: "mode exec is switched off here", internal: false },
     });
-    expect(opened.code, opened.error).toBe(8);
-    expect(opened.error).toMatch(
-      new RegExp(
-        `switched off here\nthe approval is not used up; while it holds: sallyport debug open --request ${id}\n$`,
-      ),
+    const endedBy = async (bodies: readonly object[]): Promise<string> => {
+      const opened = await type(["open", "--request", id, "--print-kubeconfig"], {
+        env,
+        onError: (said) => {
+          const waits = /(dbg_\w+): waits for/.exec(said)?.[1];
+          if (waits === undefined || said.includes("ended")) return;
+          void (async () => {
+            for (const body of bodies)
+              await site.call("PATCH", `/v1/debug-sessions/${waits}`, { key: site.manager.key, body });
+          })();
+        },
+      });
+      expect(opened.code, opened.error).toBe(8);
+      return opened.error.slice(opened.error.search(/dbg_\w+: ended/)).replace(/^dbg_\w+/, "dbg_…");
+    };
+    const why = "ended (refused): mode exec is switched off here\n";
+    expect(await endedBy([refused("MODE_DISABLED")])).toBe(
+      `dbg_…: ${why}the approval is not used up; while it holds: sallyport debug open --request ${id}\n`,
     );
+    // The operator claims the approval before it opens a session.
+    expect(await endedBy([refused("LINE_USED")])).toBe(`dbg_…: ${why}`);
+    const closed = (closeReason: string) => ["stopping", "stopped"].map((state) => ({ state, closeReason }));
+    expect(await endedBy(closed("audit-failed"))).toBe("dbg_…: ended (audit-failed)\n");
+    expect(await endedBy(closed("refused"))).toBe("dbg_…: ended (refused)\n");
     expect(await left()).toContain(`${id}.json`);
     expect((await left()).filter((file) => file.startsWith("dbg_"))).toEqual([]);
   });

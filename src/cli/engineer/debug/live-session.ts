@@ -22,7 +22,7 @@ export interface LiveOptions {
   readonly id: string;
   /**
    * The request behind a session that was just asked for. Its key is kept until the session is open: one that the
-   * customer's cluster refuses has used up no approval, and can be asked for again.
+   * customer's cluster refuses before it has claimed the approval can be asked for again.
    */
   readonly requestId?: string | undefined;
   readonly kept: Kept;
@@ -35,6 +35,8 @@ export interface LiveOptions {
   readonly newTunnelKey?: string | undefined;
 }
 
+/** The agent's code for the operator's reason `LineUsed`. */
+const LINE_USED = "LINE_USED";
 const AWAY = "the connection to the customer's cluster is away; it is tried again";
 
 /**
@@ -107,7 +109,7 @@ export async function serveSession(
     const reason = await relay;
     await forget(env, id);
     signal.throwIfAborted();
-    return ended({ id, requestId: wasAttached ? undefined : requestId }, reason, surroundings, call, signal);
+    return ended({ id, requestId }, reason, surroundings, call, signal);
   } finally {
     stop.abort(new EndOfSession("client"));
     over.abort();
@@ -242,10 +244,12 @@ async function ended(
   signal: AbortSignal,
 ): Promise<number> {
   // The relay says `killed` of all that ended elsewhere; the record has the cluster's own word.
-  const { error: stored, closeReason } = await sessionOf(id, call, signal);
+  const { state, error: stored, closeReason } = await sessionOf(id, call, signal);
   const why = stored === null ? "" : `: ${stored.message}`;
   error(`${escaped(`${id}: ended (${closeReason ?? reason})${why}`, "")}\n`);
-  if (requestId !== undefined) {
+  // `failed` and `refused`: it was never let through. Where it had claimed the approval all the same, the cluster says so.
+  const isUnused = state === "failed" && closeReason === "refused" && stored?.code !== LINE_USED;
+  if (requestId !== undefined && isUnused) {
     error(`the approval is not used up; while it holds: ${pastedLine`sallyport debug open --request ${requestId}`}\n`);
   }
   return reason === "client" ? EXIT_CODES.done.code : EXIT_CODES.notRun.code;
