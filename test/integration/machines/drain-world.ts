@@ -109,6 +109,13 @@ export class DrainWorld {
     const spec = {
       containers: [{ name: "main", image: "none" }],
       affinity: { nodeAffinity },
+      // In place of the scheduler's own spread over nodes, which outweighs the affinity once a hundred pods are on one.
+      topologySpreadConstraints: [
+        {
+          ...{ maxSkew: 1, topologyKey: "kubernetes.io/os", whenUnsatisfiable: "ScheduleAnyway" },
+          labelSelector: { matchLabels: labels },
+        },
+      ],
       terminationGracePeriodSeconds: 1,
       ...more,
     };
