@@ -9,7 +9,7 @@ export const RENDERED_CONFIGS = {
   daemon: DaemonConfig,
   manifests: ManifestsConfig,
 } as const;
-export type RenderedType = keyof typeof RENDERED_CONFIGS;
+type RenderedType = keyof typeof RENDERED_CONFIGS;
 
 /** Storage, queues, models and other things that the customer's cluster has or binds by a name. */
 const OtherConfig = Type.Object({
