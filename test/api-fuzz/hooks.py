@@ -189,6 +189,10 @@ def possible_body(operation, body, salt):
         # Only a deployment group's token may leave them out.
         body.setdefault("project", LASTING["projects"][0])
         body.setdefault("deploymentGroupId", LASTING["deployment-groups"][0])
+    if operation == "releases.create" and isinstance(body.get("stack"), dict):
+        # What resources must not be to each other, no schema can say.
+        if isinstance(body["stack"].get("kubernetes"), dict):
+            body["stack"]["kubernetes"]["resources"] = {}
     if operation == "operations.enableBuiltins" and isinstance(body.get("names"), list):
         # Without this plugin the platform would refuse every later request.
         body["names"] = ["kubernetes", *(each for each in body["names"] if each != "kubernetes")][:64]

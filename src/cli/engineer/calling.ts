@@ -23,6 +23,14 @@ export interface Surroundings {
   readonly openBrowser: ((address: string) => boolean) | undefined;
   /** Runs the person's own shell with these variables until it ends; the signal hangs it up. Absent: no terminal. */
   readonly runShell?: (variables: Environment, signal: AbortSignal) => Promise<void>;
+  /** Runs a program of the person's own to its end. Undefined, and absent: there is no such program. */
+  readonly runTool?: (program: string, args: readonly string[], signal: AbortSignal) => Promise<ToolAnswer | undefined>;
+}
+
+export interface ToolAnswer {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
 /** One call by the names of the table. @throws FriendlyError with the API's code and hint. */

@@ -3,6 +3,7 @@ import { ACCESS_VERBS } from "./access.ts";
 import { findVerb } from "./area-command.ts";
 import { DEBUG_VERBS } from "./debug/debug-command.ts";
 import { MACHINE_VERBS } from "./machines/machines-command.ts";
+import { RELEASE_VERBS } from "./releases/releases-command.ts";
 import type { Area, Flag } from "./verbs.ts";
 
 const COMMON_FLAGS = ["output", "profile", "workspace", "help"];
@@ -23,7 +24,7 @@ function candidates(
 ): string[] {
   if (name === undefined) return [...commands, ...areas.flatMap((area) => [area.name, ...area.aliases])];
   const area = areas.find((one) => one.name === name || one.aliases.includes(name));
-  if (area === undefined) return name === "completion" ? ["bash", "zsh"] : [];
+  if (area === undefined) return WORDS_AFTER[name] ?? [];
   const verb = findVerb(area, rest)?.verb;
   const last = rest.at(-1);
   if (last === "-o" || last === "--output") return ["table", "json", "yaml"];
@@ -36,11 +37,15 @@ function candidates(
   return [...own, ...more, ...COMMON_FLAGS].map((one) => `--${one}`);
 }
 
+/** Of commands that are no area of the API. */
+const WORDS_AFTER: Readonly<Record<string, string[]>> = { completion: ["bash", "zsh"], rollouts: ["watch"] };
+
 /** Verbs that are more than one call. */
 const OTHER_VERBS: Readonly<Record<string, readonly string[]>> = {
   "access-requests": ACCESS_VERBS,
   "debug-sessions": DEBUG_VERBS,
   machines: MACHINE_VERBS,
+  releases: RELEASE_VERBS,
 };
 
 /** Words of verbs that begin with what was typed: `operations policy` goes on with `get` or `set`. */

@@ -12,8 +12,11 @@ export const EXIT_CODES = {
   notFound: { code: 5, about: "no such object, or not visible (404)" },
   conflict: { code: 6, about: "its state does not allow it, or another call was first (409)" },
   unavailable: { code: 7, about: "the platform could not be reached or cannot answer now (429, 5xx): try again" },
-  notRun: { code: 8, about: "access, debug, machines: rejected, expired, failed, or ended by another than you" },
-  timeout: { code: 9, about: "access, machines: --timeout ended before it was decided and run" },
+  notRun: {
+    code: 8,
+    about: "access, debug, machines, rollouts: rejected, expired, failed, or ended by another than you",
+  },
+  timeout: { code: 9, about: "access, machines, rollouts: --timeout (or --once) ended before it was decided and run" },
   refused: { code: 10, about: "the platform refused the request as it is (400 and other 4xx)" },
   damaged: { code: 11, about: "debug verify, recording: the file is damaged, or another" },
   longer: { code: 12, about: "debug verify: the audit file has the record of --head, and others after it" },

@@ -1,10 +1,10 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { systemClock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
-import type { Surroundings } from "./calling.ts";
+import type { Surroundings, ToolAnswer } from "./calling.ts";
 
 export const processSurroundings: Surroundings = {
   env: process.env,
@@ -15,8 +15,22 @@ export const processSurroundings: Surroundings = {
   readInput: () => text(process.stdin),
   askSecret: process.stdin.isTTY === true ? askSecret : undefined,
   openBrowser: process.stderr.isTTY === true ? openBrowser : undefined,
+  runTool,
   ...(process.stdin.isTTY === true && process.stdout.isTTY === true && { runShell }),
 };
+
+const MAX_TOOL_BYTES = 16 * 1024 * 1024;
+
+function runTool(program: string, args: readonly string[], signal: AbortSignal): Promise<ToolAnswer | undefined> {
+  return new Promise((resolve, reject) => {
+    execFile(program, [...args], { maxBuffer: MAX_TOOL_BYTES, signal }, (error, stdout, stderr) => {
+      if (error === null) resolve({ code: 0, stdout, stderr });
+      else if (typeof error.code === "number") resolve({ code: error.code, stdout, stderr });
+      else if ((error as NodeJS.ErrnoException).code === "ENOENT") resolve(undefined);
+      else reject(signal.aborted ? signal.reason : error);
+    });
+  });
+}
 
 function runShell(variables: Environment, signal: AbortSignal): Promise<void> {
   const shell = process.env.SHELL || (process.platform === "win32" ? "cmd.exe" : "/bin/sh");

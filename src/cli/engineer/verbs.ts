@@ -55,6 +55,7 @@ const SHORT: Readonly<Record<string, readonly string[]>> = {
   "deployment-groups": ["groups"],
   machines: ["machine"],
   "release-channels": ["channels"],
+  releases: ["release"],
 };
 
 /** Every call that a person may make, from the table: a new area gets its commands without code here. */

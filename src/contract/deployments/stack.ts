@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { KubernetesConfig } from "../stacks/kubernetes-config.ts";
 import { Bounded, FreeMap, Maybe, Nullable, PLATFORMS, Platform, STACK_BYTES, Strict, Words } from "../wire/schema.ts";
 import { Input } from "./deployment.ts";
 
@@ -43,27 +44,41 @@ export const StackResource = Type.Object({
 });
 export type StackResource = Static<typeof StackResource>;
 
+/** Limit for one platform's stack as JSON (§5.1). */
+export const MAX_STACK_BYTES = 512 * 1024;
+
+const stackFields = {
+  id: Type.String({ minLength: 1, maxLength: 256 }),
+  inputs: Type.Optional(Type.Array(StackInput, { maxItems: 200 })),
+  permissions: Type.Optional(
+    Type.Object({ management: Type.Optional(Type.Unknown()), profiles: Type.Optional(Type.Unknown()) }),
+  ),
+  supportedPlatforms: Maybe(Type.Array(Platform)),
+};
+
 /** What a release installs on one platform: as much of it as the platform reads (§5.1). Other keys are kept. */
 export const Stack = Bounded(
   STACK_BYTES,
-  Type.Object({
-    id: Type.String({ minLength: 1, maxLength: 256 }),
-    inputs: Type.Optional(Type.Array(StackInput, { maxItems: 200 })),
-    permissions: Type.Optional(
-      Type.Object({ management: Type.Optional(Type.Unknown()), profiles: Type.Optional(Type.Unknown()) }),
-    ),
-    resources: Type.Record(Type.String(), StackResource),
-    supportedPlatforms: Maybe(Type.Array(Platform)),
-  }),
+  Type.Object({ ...stackFields, resources: Type.Record(Type.String(), StackResource) }),
 );
 export type Stack = Static<typeof Stack>;
+
+/** The same for Kubernetes, where it is what the customer's cluster renders: `config` is that of its type (§5.5). */
+export const KubernetesStack = Bounded(
+  STACK_BYTES,
+  Type.Object({
+    ...stackFields,
+    resources: Type.Record(Type.String(), Type.Object({ ...StackResource.properties, config: KubernetesConfig })),
+  }),
+);
+export type KubernetesStack = Static<typeof KubernetesStack>;
 
 function eachPlatform<T>(schema: T): Record<PlatformName, T> {
   return Object.fromEntries(PLATFORMS.map((platform) => [platform, schema])) as Record<PlatformName, T>;
 }
 
 /** One stack for each platform; at least one must be given. */
-export const NewStacks = Strict(eachPlatform(Maybe(Stack)));
+export const NewStacks = Strict({ ...eachPlatform(Maybe(Stack)), kubernetes: Maybe(KubernetesStack) });
 
 /** All seven platforms, null where the release has nothing for it. */
 export const Stacks = Strict(eachPlatform(Nullable(FreeMap)));

@@ -131,6 +131,31 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   "operations.putPolicy": { body: { rules }, response: { rules, default: "manual" } },
   "projects.create": { body: { name: "shop", enabledCapabilities: ["deployments"] } },
+  "releases.create": {
+    body: {
+      project: "shop",
+      version: "1.4.0",
+      stack: {
+        kubernetes: {
+          id: "shop",
+          resources: {
+            web: {
+              config: {
+                id: "web",
+                type: "container",
+                image: "registry.example.com/shop/web:1.4.0",
+                ports: [{ port: 8080 }],
+                replicas: 2,
+                probes: { readiness: { path: "/ready", port: 8080 } },
+              },
+              dependencies: [],
+              lifecycle: "live",
+            },
+          },
+        },
+      },
+    },
+  },
   "user.setupProfile": {
     body: { name: "Ada", company: "Acme", acquisitionSource: "other", acquisitionSourceDetail: "a book" },
   },

@@ -118,7 +118,7 @@ onEachDatabase("a client that knows the description alone reads", (world) => {
     };
     await site.call("PATCH", `/v1/projects/${site.project.id}`, { body: { packagesConfig } });
     const ai = { id: "ai", type: "ai", modelRequirements: [{ publicModelId: "m", clientApis: [], required: true }] };
-    const web = { id: "web", type: "container", publicEndpoints: [{ name: "api" }] };
+    const web = { ...STACK.resources.web?.config, publicEndpoints: [{ name: "api" }] };
     const live = { dependencies: [{ id: "data", type: "bucket" }], lifecycle: "live" };
     const resources = { ...STACK.resources, ai: { config: ai, ...live }, web: { config: web, ...live } };
     await release(site, { stack: { kubernetes: { ...STACK, resources } } });

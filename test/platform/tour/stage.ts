@@ -1,5 +1,5 @@
 import { type Client, createClient } from "../../../src/api-client/client.ts";
-import type { Stack } from "../../../src/contract/deployments/stack.ts";
+import type { KubernetesStack } from "../../../src/contract/deployments/stack.ts";
 import type { ResponseOf, Route, RouteTable } from "../../../src/contract/wire/route.ts";
 import { newSite, type Site } from "../../../src/platform/areas/deployments/testing/site.ts";
 import type { TestUser, World } from "../../../src/platform/testing/harness.ts";
@@ -32,12 +32,16 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export const STACK: Stack = {
+export const STACK: KubernetesStack = {
   id: "shop",
   inputs: [{ id: "size", kind: "integer", label: "Size", required: false, validation: { min: 1, max: 10 } }],
   permissions: { management: "auto", profiles: {} },
   resources: {
-    web: { config: { id: "web", type: "container" }, dependencies: [], lifecycle: "live" },
+    web: {
+      config: { id: "web", type: "container", image: "registry.example.com/web:1" },
+      dependencies: [],
+      lifecycle: "live",
+    },
   },
 };
 

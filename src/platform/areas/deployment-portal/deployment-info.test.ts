@@ -5,6 +5,7 @@ import { release, STACK } from "../releases/testing/releases.ts";
 
 const POLICY = { allowedPlatforms: ["kubernetes", "aws"], allowedSetupMethods: ["helm", "cli"] };
 const MODEL = { publicModelId: "large-1", clientApis: ["openai-chat"], required: true };
+const WEB = STACK.resources.web?.config;
 const RICH = {
   ...STACK,
   inputs: [
@@ -15,10 +16,10 @@ const RICH = {
     ...STACK.resources,
     web: {
       ...STACK.resources.web,
-      config: { id: "web", type: "container", publicEndpoints: [{ name: "api", hostLabel: "shop" }, {}] },
+      config: { ...WEB, publicEndpoints: [{ name: "api", hostLabel: "shop" }, {}] },
     },
     model: { config: { id: "model", type: "ai", modelRequirements: [MODEL, 5] }, dependencies: [], lifecycle: "live" },
-    off: { config: { id: "off", type: "worker" }, dependencies: [], lifecycle: "live", enabledWhen: false },
+    off: { config: { ...WEB, id: "off", type: "worker" }, dependencies: [], lifecycle: "live", enabledWhen: false },
   },
 };
 

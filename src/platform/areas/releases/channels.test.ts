@@ -171,13 +171,15 @@ onEachDatabase("release channels", (world) => {
       await deploy("pinned"),
     ];
     await site.call("POST", `/v1/deployments/${pinned}/pin-release`, { body: { releaseId: one } });
-    await deploy("asked");
+    const asked = await deploy("asked");
     const two = await release(site, { channel: "production" });
     for (const id of [done, busy, failed]) await site.report(id, "updating");
     world.clock.advance(5000);
     await site.report(done, "running", {}, runs(two));
     const error = { code: "UPDATE_FAILED", message: "no", internal: false };
     await site.report(failed, "update-failed", {}, { error });
+    const disabled = { code: "RUNNER_DISABLED", message: "nothing installs it", internal: false };
+    expect((await site.report(asked, "update-pending", {}, { error: disabled })).status).toBe(200);
     const towards = (id: string, query: Record<string, string | number> = {}) =>
       site.call("GET", `/v1/releases/${id}/deployments`, { query });
     const statesOf = async (id: string) =>
@@ -221,6 +223,7 @@ onEachDatabase("release channels", (world) => {
     expect(item("done").durationMs).toBeGreaterThanOrEqual(5000);
     expect(item("done").releasedAt).not.toBeNull();
     expect(item("failed").error).toMatchObject({ code: "UPDATE_FAILED" });
+    expect(item("asked").error).toMatchObject({ code: "RUNNER_DISABLED" });
     expect(item("busy")).toMatchObject({ error: null, durationMs: null, releasedAt: null });
     const some = (await towards(two, { state: "failed,updated", limit: 1 })).body;
     expect([some.items[0].name, some.stateCounts]).toEqual(["done", all.stateCounts]);

@@ -1,7 +1,8 @@
 import type { Static } from "typebox";
-import type { Stack, Stacks } from "../../../contract/deployments/stack.ts";
+import { MAX_STACK_BYTES, type Stack, type Stacks } from "../../../contract/deployments/stack.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import type { NewRelease, releaseRoutes } from "../../../contract/releases/releases.ts";
+import { stackProblems } from "../../../contract/stacks/stack-problems.ts";
 import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import { json } from "../../database/json.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
@@ -18,9 +19,6 @@ import { findChannelRow } from "./record/store.ts";
 
 type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake">;
-
-/** Limit for one platform's stack as JSON (§5.1). */
-const MAX_STACK_BYTES = 512 * 1024;
 
 /** §5.1. The first release of a project is promoted to production automatically. */
 export async function createRelease(call: Context, body: Body): Promise<ReleaseRow> {
@@ -61,12 +59,19 @@ function stackIssues(stacks: Body["stack"]): readonly Issue[] {
   });
   if (given.length === 0) return [{ path: "body.stack", message: "needs a stack for at least one platform" }];
   const judge = new PatternJudge();
-  return given.flatMap(({ platform, stack }) => {
+  const issues = given.flatMap(({ platform, stack }) => {
     const path = `body.stack.${platform}`;
     const size = Buffer.byteLength(JSON.stringify(stack));
     const large = size > MAX_STACK_BYTES ? [{ path, message: `is larger than ${MAX_STACK_BYTES} bytes` }] : [];
     return [...large, ...inputIssues(`${path}.inputs`, stack, judge)];
   });
+  return [...issues, ...kubernetesIssues(stacks.kubernetes)];
+}
+
+/** What is rendered in a customer's cluster is refused here, while its author looks at it (§5.5). */
+function kubernetesIssues(stack: NonNullable<Body["stack"]>["kubernetes"]): readonly Issue[] {
+  if (stack == null) return [];
+  return stackProblems(stack).map(({ path, message }) => ({ path: `body.stack.kubernetes.${path}`, message }));
 }
 
 /**

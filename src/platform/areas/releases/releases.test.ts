@@ -4,6 +4,11 @@ import { newSite, type Site } from "../deployments/testing/site.ts";
 import { promote, release, STACK } from "./testing/releases.ts";
 
 const SHA = "0123456789abcdef0123456789ABCDEF01234567";
+const ROLE = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name: "a" } };
+const stackWith = (config: object, dependencies: readonly string[] = []) => ({
+  ...STACK,
+  resources: { web: { config, dependencies, lifecycle: "live" } },
+});
 const idsOf = (answer: Answer): string[] => answer.body.items.map((item: { id: string }) => item.id);
 
 onEachDatabase("releases", (world) => {
@@ -107,6 +112,21 @@ onEachDatabase("releases", (world) => {
       },
       "body.stack.aws.inputs.0.validation.pattern",
     ],
+    [
+      "a stack for Kubernetes whose container has no image",
+      { stack: { kubernetes: stackWith({ id: "web", type: "container" }) } },
+      "body.stack.kubernetes.resources.web.config.image",
+    ],
+    [
+      "a stack for Kubernetes with a right",
+      { stack: { kubernetes: stackWith({ id: "web", type: "manifests", objects: [ROLE] }) } },
+      "body.stack.kubernetes.resources.web.config.objects.0.kind",
+    ],
+    [
+      "a stack for Kubernetes that goes in a circle",
+      { stack: { kubernetes: stackWith({ id: "web", type: "queue" }, ["web"]) } },
+      "body.stack.kubernetes.resources.web.dependencies",
+    ],
     ["a stack that is too large", { stack: { aws: { ...STACK, note: "x".repeat(524_288) } } }, "body.stack.aws"],
   ])("%s is refused by name", async (_, body, path) => {
     const site = await newSite(world);
@@ -117,7 +137,15 @@ onEachDatabase("releases", (world) => {
       paths.some((each) => each.startsWith(path)),
       paths.join(),
     ).toBe(true);
+    // Nothing of the types that are not meant.
+    expect(paths.filter((each) => !each.startsWith(path))).toEqual([]);
     expect((await list(site)).body.items).toEqual([]);
+  });
+
+  it("what is made for another platform is not judged by the rules of Kubernetes", async () => {
+    const site = await newSite(world);
+    const free = stackWith({ id: "web", type: "container", cpu: 2 });
+    expect((await create(site, { stack: { aws: free } })).status).toBe(201);
   });
 
   it("a release with an unknown channel leaves nothing behind", async () => {

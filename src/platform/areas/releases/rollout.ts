@@ -125,7 +125,7 @@ function itemOf(row: ShownRow, release: VisibleRelease, principal: Principal): R
     rolloutState: row.state,
     releasedAt: runs ? (row.released_at?.toISOString() ?? null) : null,
     durationMs: runs && row.release_duration_ms !== null ? Number(row.release_duration_ms) : null,
-    error: row.state === "failed" ? shown(row.error, principal) : null,
+    error: shown(row.error, principal),
   };
 }
 

@@ -117,13 +117,16 @@ function alternativesOf(schema: TSchema, value: unknown): readonly TSchema[] {
   if (alike.length === 0) return kinds;
   const discriminator = typeof value === "object" && value !== null ? discriminatorOf(alike) : undefined;
   if (discriminator === undefined) return alike;
-  const { name, words, choice } = discriminator;
-  const chosen = words.indexOf((value as Readonly<Record<string, unknown>>)[name]);
+  const { name, words, other, choice } = discriminator;
+  const word = (value as Readonly<Record<string, unknown>>)[name];
+  const found = word === undefined ? -1 : words.indexOf(word);
+  const chosen = found < 0 ? other : found;
   return chosen < 0 ? [choice] : alike.slice(chosen, chosen + 1);
 }
 
 interface Typed extends Composite {
   readonly type?: string;
+  readonly enum?: readonly unknown[];
   readonly const?: unknown;
 }
 
@@ -134,32 +137,39 @@ function isAlike({ type }: Typed, value: unknown): boolean {
 
 interface Discriminator {
   readonly name: string;
-  /** The constant of each alternative. */
+  /** The constant of each alternative; undefined of `other`. */
   readonly words: readonly unknown[];
+  /** The alternative for every other text; -1 when there is none. */
+  readonly other: number;
   /** A schema that accepts one of the constants and nothing else. */
   readonly choice: TSchema;
 }
 
 const discriminators = new WeakMap<TSchema, Discriminator | null>();
 
-/** The field whose constant differs in each of several alternatives, such as `platform`. */
+/** The field whose constant differs in each of several alternatives, such as `platform`; one may take any other text. */
 function discriminatorOf(alternatives: readonly TSchema[]): Discriminator | undefined {
   const [first, second] = alternatives;
   if (first === undefined || second === undefined) return undefined;
   const known = discriminators.get(first);
   if (known !== undefined) return known ?? undefined;
-  const wordsOf = (name: string) =>
-    alternatives.map((each) => ((each as Composite).properties?.[name] as Typed)?.const);
+  const fieldsOf = (name: string) => alternatives.map((each) => (each as Composite).properties?.[name] as Typed);
+  const wordsOf = (name: string) => fieldsOf(name).map((field) => field?.const);
   const name = Object.keys((first as Composite).properties ?? {}).find((each) => {
-    const words = wordsOf(each);
-    return !words.includes(undefined) && new Set(words).size === words.length;
+    const isTold = fieldsOf(each).every((field) => field?.const !== undefined || isFreeText(field));
+    return isTold && new Set(wordsOf(each)).size === alternatives.length;
   });
   const words = name === undefined ? [] : wordsOf(name);
   const choice =
     name === undefined ? {} : { type: "object", required: [name], properties: { [name]: { enum: words } } };
-  const found = name === undefined ? null : { name, words, choice: choice as TSchema };
+  const other = name === undefined ? -1 : words.indexOf(undefined);
+  const found = name === undefined ? null : { name, words, other, choice: choice as TSchema };
   discriminators.set(first, found);
   return found ?? undefined;
+}
+
+function isFreeText(field: Typed | undefined): boolean {
+  return field?.type === "string" && field.const === undefined && field.enum === undefined;
 }
 
 function escapePointer(name: string): string {

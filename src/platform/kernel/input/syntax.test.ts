@@ -214,3 +214,17 @@ it("a query becomes what its schema says", () => {
   expect(read("state=a,b&state=c&sizes=1,2")).toEqual({ limit: 20, state: ["a", "b", "c"], sizes: [1, 2] });
   expect(read("limit=1e3&live=yes")).toEqual({ limit: "1e3", live: "yes" });
 });
+
+it("of alternatives with a word each, the one that is meant is explained, or the one for every other word", () => {
+  const of = (type: Type.TSchema, field: object) => Type.Object({ type, ...field });
+  const schema = Type.Union([
+    of(Type.Literal("a"), { n: Type.Integer() }),
+    of(Type.Literal("b"), { m: Type.Integer() }),
+    of(Type.String({ pattern: "^(?!(a|b)$)" }), { o: Type.Integer() }),
+  ]);
+  const paths = (value: unknown) => new Checker("body", schema).issues(value).map(({ path }) => path);
+  expect(paths({ type: "a" })).toEqual(["body.n"]);
+  expect(paths({ type: "b", m: "1" })).toEqual(["body.m"]);
+  expect(paths({ type: "c" })).toEqual(["body.o"]);
+  expect(paths({ o: 1 })).toEqual(["body.type"]);
+});

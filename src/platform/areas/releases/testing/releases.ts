@@ -1,16 +1,18 @@
 import { expect } from "vitest";
-import type { Stack } from "../../../../contract/deployments/stack.ts";
+import type { KubernetesStack } from "../../../../contract/deployments/stack.ts";
 import type { Answer } from "../../../testing/harness.ts";
 import type { Site } from "../../deployments/testing/site.ts";
 
+const WEB = { id: "web", type: "container" as const, image: "registry.example.com/web:1.4.0" };
+
 /** A small stack with one frozen and one live resource. */
-export const STACK: Stack = {
+export const STACK: KubernetesStack = {
   id: "shop",
   inputs: [{ id: "size", kind: "integer", label: "Size", required: false, validation: { min: 1, max: 10 } }],
   permissions: { management: "auto", profiles: {} },
   resources: {
     data: { config: { id: "data", type: "bucket" }, dependencies: [], lifecycle: "frozen" },
-    web: { config: { id: "web", type: "container" }, dependencies: ["data"], lifecycle: "live" },
+    web: { config: WEB, dependencies: ["data"], lifecycle: "live" },
   },
 };
 

@@ -1,0 +1,94 @@
+import { isRecord } from "../../../base/is-record.ts";
+import { stackFaults } from "../../../contract/deployments/stack-faults.ts";
+import { FriendlyError } from "../../kernel/command.ts";
+import { escaped } from "../../kernel/output.ts";
+import { EXIT_CODES } from "../exit-codes.ts";
+import type { LocatedObject, Place } from "./located-objects.ts";
+
+/** A stack for Kubernetes that the platform takes, with what is said of it before it is sent. */
+export interface ReleaseStack {
+  readonly stack: unknown;
+  /** By kind, or by type of resource. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly what: "objects" | "resources";
+  readonly bytes: number;
+}
+
+/** The one resource of a stack that is made of manifests; equal from release to release. */
+const RESOURCE = "manifests";
+
+/** What is wrong in files, each with where it was read. */
+export class Faults {
+  readonly #lines: string[] = [];
+
+  add({ file, document, lineOf }: Place, path: readonly string[], text: string): void {
+    this.say(`${file}:${lineOf(path)} (document ${document}): ${text}`);
+  }
+
+  say(text: string): void {
+    this.#lines.push(escaped(text, ""));
+  }
+
+  /** @throws FriendlyError when there is any */
+  end(): void {
+    if (this.#lines.length === 0) return;
+    const lines = ["nothing was sent, because the platform would refuse it:", ...this.#lines];
+    throw new FriendlyError(lines.join("\n  "), { exitCode: EXIT_CODES.refused.code });
+  }
+}
+
+/** One stack of objects, in an order that depends on nothing but them. @throws FriendlyError with every fault */
+export function manifestStack(project: string, given: readonly LocatedObject[], faults: Faults): ReleaseStack {
+  faults.end();
+  if (given.length === 0) throw new FriendlyError("there is no object to release");
+  const sorted = given.map((one) => ({ ...one, key: orderOf(one.object) })).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const objects = sorted.map(({ object }) => object);
+  const config = { id: RESOURCE, type: "manifests", objects };
+  const stack = { id: project, resources: { [RESOURCE]: { config, dependencies: [], lifecycle: "live" } } };
+  for (const { path, message } of stackFaults(stack)) {
+    const [, index, inside = ""] = /^resources\.manifests\.config\.objects\.(\d+)\.?(.*)$/.exec(path) ?? [];
+    const found = index === undefined ? undefined : sorted[Number(index)];
+    if (found === undefined) {
+      faults.say(`${path} ${message}`.trim());
+      continue;
+    }
+    const [, other] = /resources\.manifests\.config\.objects\.(\d+)$/.exec(message) ?? [];
+    const twin = other === undefined ? undefined : sorted[Number(other)]?.place;
+    const told = twin === undefined ? message : `is also in ${twin.file}:${twin.lineOf([])}`;
+    faults.add(found.place, inside.split("."), `${nameOf(found.object)}${inside === "" ? "" : `: ${inside}`} ${told}`);
+  }
+  faults.end();
+  return { stack, what: "objects", counts: countsOf(objects.map(({ kind }) => String(kind))), bytes: bytesOf(stack) };
+}
+
+/** A stack that a file holds as it is. */
+export function wholeStack(stack: unknown, place: Place): ReleaseStack {
+  const faults = new Faults();
+  for (const { path, message } of stackFaults(stack)) faults.add(place, path.split("."), `${path} ${message}`.trim());
+  faults.end();
+  const resources = isRecord(stack) && isRecord(stack.resources) ? Object.values(stack.resources) : [];
+  const types = resources.flatMap((each) =>
+    isRecord(each) && isRecord(each.config) ? [String(each.config.type)] : [],
+  );
+  return { stack, what: "resources", counts: countsOf(types), bytes: bytesOf(stack) };
+}
+
+function orderOf(object: Readonly<Record<string, unknown>>): string {
+  const { namespace, name } = isRecord(object.metadata) ? object.metadata : {};
+  return JSON.stringify([object.apiVersion, object.kind, namespace ?? "", name]);
+}
+
+function nameOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
+  const name = isRecord(metadata) ? metadata.name : undefined;
+  return [kind, name].filter((word) => typeof word === "string").join(" ") || "an object";
+}
+
+function countsOf(words: readonly string[]): Readonly<Record<string, number>> {
+  const counts = new Map<string, number>();
+  for (const word of words.toSorted()) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return Object.fromEntries(counts);
+}
+
+function bytesOf(stack: unknown): number {
+  return Buffer.byteLength(JSON.stringify(stack));
+}

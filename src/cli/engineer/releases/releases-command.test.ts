@@ -1,0 +1,175 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { scaledClock } from "../../../base/testing/scaled-clock.ts";
+import { newSite, type Site } from "../../../platform/areas/deployments/testing/site.ts";
+import { release, STACK } from "../../../platform/areas/releases/testing/releases.ts";
+import { onEachDatabase, type World } from "../../../platform/testing/harness.ts";
+import { runCli } from "../../run-cli.ts";
+import type { Surroundings } from "../calling.ts";
+import { engineerCommands } from "../engineer-commands.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sallyport-releases-"));
+  const object = (kind: string) => `apiVersion: v1\nkind: ${kind}\nmetadata: {name: web}\n`;
+  await writeFile(join(folder, "web.yaml"), `${object("Service")}---\n${object("ConfigMap")}`);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface Typing {
+  readonly env?: Record<string, string>;
+  /** After each text on standard output. */
+  readonly onOut?: (said: string) => void;
+  /** What a program of the engineer's answers, by its first argument. */
+  readonly tool?: Readonly<Record<string, string>>;
+}
+
+async function type(words: readonly string[], { env = {}, onOut, tool }: Typing = {}) {
+  const said = { out: "", error: "" };
+  const out = (more: string): void => {
+    said.out += more;
+    onOut?.(said.out);
+  };
+  const error = (more: string): void => {
+    said.error += more;
+  };
+  const surroundings: Surroundings = {
+    env: { XDG_CONFIG_HOME: folder, ...env },
+    clock: scaledClock(50),
+    ...{ out, error, isTTY: false },
+    readInput: async () => "",
+    askSecret: undefined,
+    openBrowser: undefined,
+    async runTool(_program, [word = ""]) {
+      if (tool === undefined) return undefined;
+      const stdout = tool[word];
+      return { code: stdout === undefined ? 1 : 0, stdout: stdout ?? "", stderr: "" };
+    },
+  };
+  const commands = engineerCommands(surroundings, []);
+  const command = commands.find(words[0] ?? "");
+  if (command === undefined) throw new Error("there is no such command");
+  const named = [{ ...command, name: words[0] ?? "" }];
+  const code = await runCli(named, words, { out, error }, new AbortController().signal);
+  return { code, ...said };
+}
+
+onEachDatabase("sallyport release and rollouts", (world: World) => {
+  const of = (site: Site) => ({ env: { SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: site.member } });
+  const runs = (releaseId: string) => ({ currentRelease: { releaseId } });
+  const create = (site: Site, version: string, ...more: readonly string[]) =>
+    ["release", "create", "--project", site.project.name, "--version", version, ...more, "-o", "json"] as const;
+
+  it("release manifests, promote them, and follow them until every deployment runs them or has failed", async () => {
+    const site = await newSite(world);
+    const one = await release(site);
+    const [eu, us] = [await site.deploy("acme-eu"), await site.deploy("acme-us")];
+    for (const id of [eu, us]) await site.report(id, "running", {}, runs(one));
+    const said = ["0".repeat(40), "2026-11-24T10:00:00+01:00", "Ada", "ada@example.com", "Faster"].join("\0");
+    const made = await type(create(site, "1.4.0", "--manifests", folder, "--git"), {
+      ...of(site),
+      tool: { log: `${said}\n`, status: " M web.yaml\n", "symbolic-ref": "refs/heads/main\n" },
+    });
+    expect([made.code, made.error]).toEqual([
+      0,
+      expect.stringMatching(/^2 objects, 0\.3 KiB: ConfigMap 1, Service 1\n/),
+    ]);
+    const { id, objects } = JSON.parse(made.out);
+    expect(objects).toEqual({ ConfigMap: 1, Service: 1 });
+    const stored = (await site.call("GET", `/v1/releases/${id}`)).body;
+    expect(
+      stored.stack.kubernetes.resources.manifests.config.objects.map((each: { kind: string }) => each.kind),
+    ).toEqual(["ConfigMap", "Service"]);
+    expect(stored.gitMetadata).toMatchObject({
+      commitAuthorName: "Ada",
+      commitMessage: "Faster",
+      dirty: true,
+      remoteUrl: null,
+    });
+    const none = await type(["rollouts", "watch", id], of(site));
+    expect([none.code, none.error]).toEqual([0, expect.stringMatching(/^no deployment is to run this release/)]);
+    const promoted = await type(["releases", "promote", id, "--channel", "production", "-o", "json"], of(site));
+    expect([promoted.code, JSON.parse(promoted.out).currentReleaseId]).toEqual([0, id]);
+    const disabled = { code: "RUNNER_DISABLED", message: "nothing installs it", internal: false };
+    await site.report(us, "update-pending", {}, { error: disabled });
+    const once = await type(
+      ["rollouts", "watch", "--channel", "production", "--project", site.project.name, "--once"],
+      of(site),
+    );
+    expect([once.code, once.error]).toEqual([9, "2 pending; wait for the customer: acme-us\n"]);
+    expect(once.out).toMatch(/^NAME +GROUP +STATE +STATUS +WHY\nacme-eu +group +pending +update-pending .*\nacme-us /);
+    expect(once.out).toContain("RUNNER_DISABLED: nothing installs it; the customer switches releases on");
+    const late = await type(["rollouts", "watch", id, "--timeout", "1s"], of(site));
+    expect([late.code, late.error]).toEqual([9, expect.stringContaining("2 pending; wait for the customer: acme-us")]);
+    const failure = { code: "ROLLED_BACK", message: "wave 2: web is not ready", internal: false };
+    const steps: (readonly [string, () => Promise<unknown>])[] = [
+      ["RUNNER_DISABLED", () => Promise.all([eu, us].map((each) => site.report(each, "updating")))],
+      ["acme-eu  group  updating", () => site.report(eu, "running", {}, runs(id))],
+      ["acme-eu  group  updated", () => site.report(us, "update-failed", {}, { error: failure })],
+    ];
+    const onOut = (text: string): void => {
+      const [next] = steps;
+      if (next === undefined || !text.replace(/ +/g, "  ").includes(next[0])) return;
+      steps.shift();
+      void next[1]();
+    };
+    const watched = await type(["rollouts", "watch", id], { ...of(site), onOut });
+    expect([watched.code, watched.error, steps]).toEqual([8, "1 updated, 1 failed\n", []]);
+    expect(watched.out).toMatch(
+      /\nacme-us +group +failed +update-failed +ROLLED_BACK: wave 2: web is not ready; what ran before runs again: .*\n$/,
+    );
+    // Each change is one line: the first look, and then those that changed.
+    expect(watched.out.split("\n").filter((line) => line.startsWith("acme-eu"))).toHaveLength(3);
+    await site.report(us, "error", {}, runs(id));
+    await site.call("POST", `/v1/deployments/${us}/delete`, { body: { action: "forget" } });
+    expect((await type(["rollouts", "watch", id, "-o", "json"], of(site))).code).toBe(0);
+  });
+
+  it("keep the API's own form, and take a stack of a file", async () => {
+    const site = await newSite(world);
+    const stack = JSON.stringify({ aws: STACK });
+    const plain = await type(
+      ["releases", "create", "--project", site.project.name, "--stack", stack, "-o", "json"],
+      of(site),
+    );
+    expect(plain).toMatchObject({ code: 0, out: expect.stringContaining('"aws": {') });
+    const file = join(folder, "stack.yaml.txt");
+    await writeFile(file, JSON.stringify(STACK));
+    const whole = await type(create(site, "2.0.0", "--stack", file), of(site));
+    expect(whole).toMatchObject({ code: 0, error: expect.stringContaining("2 resources, 0.") });
+    expect(JSON.parse(whole.out)).toMatchObject({ version: "2.0.0", resources: { bucket: 1, container: 1 } });
+    const taken = await type(create(site, "2.0.0", "--stack", file, "--channel", "production"), of(site));
+    expect([taken.code, taken.error]).toEqual([6, expect.stringContaining("NAME_TAKEN")]);
+  });
+});
+
+it.each<[readonly string[], RegExp]>([
+  [
+    ["release", "create", "--project", "shop", "--values", "a"],
+    /what is released: one of --stack, --manifests, --helm/,
+  ],
+  [["release", "create", "--project", "shop", "--helm", "a", "--stack", "b"], /what is released: one of/],
+  [
+    ["release", "create", "--project", "shop", "--stack", "b", "--values", "a"],
+    /--values and --namespace are for --helm/,
+  ],
+  [["release", "create", "--manifests", "a"], /--project missing/],
+  [["releases", "promote"], /usage: sallyport releases promote RELEASE/],
+  [["rollouts", "watch"], /usage: sallyport rollouts watch RELEASE, or --channel/],
+  [["rollouts", "watch", "rel", "--channel", "a"], /usage: sallyport rollouts watch/],
+  [["rollouts", "list"], /there is no rollouts list; there is watch/],
+])("%j is called wrongly", async (words, told) => {
+  const { code, error } = await type(words);
+  expect([code, error]).toEqual([2, expect.stringMatching(told)]);
+});
+
+it("each has a help with its flags", async () => {
+  const help = async (...words: string[]) => (await type([...words, "--help"])).out;
+  for (const flag of ["--manifests", "--helm", "--values", "--git", "--channel", "--version", "-o table|json|yaml"])
+    expect(await help("release", "create")).toContain(flag);
+  expect(await help("release", "promote")).toContain("--expected-release-id");
+  for (const flag of ["--once", "--timeout", "--group", "  9  "])
+    expect(await help("rollouts", "watch")).toContain(flag);
+});

@@ -1,0 +1,44 @@
+import type { ReleaseDeployment } from "../../../contract/releases/releases.ts";
+
+/** Without news for longer, an agent is not there (§9.5). */
+const SILENT_MS = 180_000;
+
+/** The next step, by the code of a deployment's error. Others are only told. */
+const NEXT: Readonly<Record<string, string>> = {
+  RUNNER_DISABLED: "the customer switches releases on: releases.enabled in the chart's values",
+  APPROVAL_PENDING: "the customer reads the plan and approves: kubectl get ro -n sallyport-grants",
+  ROLLOUT_DENIED: "the customer said no: ask, and promote another release",
+  PREFLIGHT_CHECKS_FAILED: "nothing was changed: mend the release, or retry once the cluster is mended",
+  PROVISIONING_FAILED: "mend it and promote another release, or retry",
+  UPDATE_FAILED: "mend it and promote another release, or retry",
+  ROLLED_BACK: "what ran before runs again: mend it and promote another release, or retry",
+  SECRET_VALUES_REFUSED: "the customer provides these values as a Secret",
+};
+
+/** What the customer alone can end. */
+const OF_THE_CUSTOMER: ReadonlySet<string> = new Set(["RUNNER_DISABLED", "APPROVAL_PENDING", "SECRET_VALUES_REFUSED"]);
+
+export function waitsForCustomer({ rolloutState, error }: ReleaseDeployment): boolean {
+  return rolloutState === "pending" && error !== null && OF_THE_CUSTOMER.has(error.code);
+}
+
+/** Why a deployment is where it is, and what helps; null when there is nothing to say. */
+export function whyOf(item: ReleaseDeployment, now: Date): string | null {
+  const { error, rolloutState, lastHeartbeatAt } = item;
+  if (error !== null) {
+    const next = Object.hasOwn(NEXT, error.code) ? NEXT[error.code] : error.hint;
+    return `${error.code}: ${error.message}${next ? `; ${next}` : ""}`;
+  }
+  if (rolloutState !== "pending" && rolloutState !== "updating") return null;
+  if (lastHeartbeatAt === null) return "no agent has been heard of: the customer installs it";
+  const isSilent = now.getTime() - Date.parse(lastHeartbeatAt) > SILENT_MS;
+  return isSilent ? `its agent is silent since ${lastHeartbeatAt.replace(/\.\d{3}Z$/, "Z")}` : null;
+}
+
+/** What makes a line of its own: a heartbeat alone is no change. */
+export function contentOf(
+  { rolloutState, status, error, currentReleaseId }: ReleaseDeployment,
+  why: string | null,
+): string {
+  return JSON.stringify([rolloutState, status, error?.code, currentReleaseId, why]);
+}

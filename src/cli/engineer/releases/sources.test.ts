@@ -1,0 +1,148 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { FriendlyError } from "../../kernel/command.ts";
+import type { Surroundings, ToolAnswer } from "../calling.ts";
+import { documentsIn, objectsOf } from "./located-objects.ts";
+import { Faults, manifestStack } from "./manifest-stack.ts";
+import { stackFromChart, stackFromFile, stackFromManifests } from "./sources.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sallyport-releases-"));
+  await writeFile(join(folder, "api.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: api\n");
+  await writeFile(join(folder, "roles.yml"), "# of ours\napiVersion: v1\nkind: Secret\nmetadata:\n  name: key\n");
+  await writeFile(join(folder, "readme.md"), "not read");
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const signal = new AbortController().signal;
+const surroundings = (said?: ToolAnswer, called?: (args: readonly string[]) => void): Surroundings => ({
+  ...{ env: {}, isTTY: false, askSecret: undefined, openBrowser: undefined },
+  clock: undefined as never,
+  out: () => undefined,
+  error: () => undefined,
+  readInput: async () => "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: typed}\n",
+  async runTool(_program, args) {
+    called?.(args);
+    return said;
+  },
+});
+const refusal = async (made: Promise<unknown>): Promise<FriendlyError> => {
+  const error = await made.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof FriendlyError) return error;
+  throw new Error(`no refusal: ${error}`);
+};
+
+describe("manifests", () => {
+  it("of a folder and of standard input are one stack, and what the platform would refuse is told with its place", async () => {
+    const found = await refusal(stackFromManifests("shop", [folder, "-"], surroundings()));
+    expect(found.exitCode).toBe(10);
+    expect(found.message).toBe(
+      `nothing was sent, because the platform would refuse it:\n  ${join(folder, "roles.yml")}:3 (document 1): ` +
+        "Secret key: kind Secret is never installed by a release: name one that the customer provides",
+    );
+    const made = await stackFromManifests("shop", [join(folder, "api.yaml"), "-"], surroundings());
+    expect(made).toMatchObject({ what: "objects", counts: { ConfigMap: 2 } });
+    const twice = await refusal(stackFromManifests("shop", ["-", "-"], surroundings()));
+    expect(twice.message).toContain("-:1 (document 1): ConfigMap typed is also in -:1");
+  });
+
+  it("that are for kustomize, absent or empty are refused with what helps", async () => {
+    const other = await mkdtemp(join(folder, "kustomize-"));
+    const from = async (path: string) => (await refusal(stackFromManifests("shop", [path], surroundings()))).message;
+    expect(await from(other)).toMatch(/has no \.yaml, \.yml or \.json file$/);
+    await writeFile(join(other, "kustomization.yaml"), "resources: []\n");
+    expect(await from(other)).toContain("kustomize build");
+    expect(await from(join(other, "nothing"))).toMatch(/cannot be read$/);
+    await writeFile(join(other, "empty.yaml"), "# nothing\n");
+    expect(await from(join(other, "empty.yaml"))).toBe("there is no object to release");
+  });
+
+  test("property: the order of files does not change the stack", () => {
+    const text = (n: number) =>
+      `apiVersion: v1\nkind: ${n % 2 === 0 ? "Service" : "ConfigMap"}\nmetadata: {name: a-${n}}\n`;
+    const stackOf = (numbers: readonly number[]) => {
+      const objects = objectsOf(documentsIn("a", numbers.map(text).join("---\n")), () => undefined);
+      return manifestStack("shop", objects, new Faults()).stack;
+    };
+    const numbers = Array.from({ length: 12 }, (_, n) => n);
+    fc.assert(
+      fc.property(fc.shuffledSubarray(numbers, { minLength: 12 }), (shuffled) => {
+        expect(JSON.stringify(stackOf(shuffled))).toBe(JSON.stringify(stackOf(numbers)));
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
+
+it("a stack in a file is judged whole, with the line of each fault", async () => {
+  const file = join(folder, "stack.json");
+  await writeFile(
+    file,
+    '{"id": "shop", "resources": {\n  "web": {\n    "config": {"id": "web", "type": "container",\n      "image": 5},\n    "dependencies": [], "lifecycle": "live"}}}',
+  );
+  const found = await refusal(stackFromFile(file, surroundings()));
+  expect(found.message).toContain(`${file}:4 (document 1): resources.web.config.image must be string`);
+  await writeFile(file, '{"id": "shop", "resources": {}}');
+  expect(await stackFromFile(file, surroundings())).toMatchObject({ what: "resources", counts: {} });
+});
+
+describe("a chart", () => {
+  const chart = { chart: "./shop", values: ["a.yaml", "b.yaml"], namespace: undefined };
+  const said = (stdout: string): ToolAnswer => ({ code: 0, stdout, stderr: "" });
+  const rendered = (more: string) =>
+    said(`---\n# Source: shop/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\n${more}`);
+
+  it("is rendered by the engineer's helm for a namespace that is left out again", async () => {
+    const calls: (readonly string[])[] = [];
+    const answer = rendered("metadata: {name: a, namespace: namespace-of-the-deployment}\n");
+    const made = await stackFromChart(
+      "shop",
+      chart,
+      surroundings(answer, (args) => calls.push(args)),
+      signal,
+    );
+    expect(calls).toEqual([
+      [
+        ...["template", "shop", "./shop", "--namespace", "namespace-of-the-deployment", "--skip-tests"],
+        ...["--values", "a.yaml", "--values", "b.yaml"],
+      ],
+    ]);
+    expect(JSON.stringify(made.stack)).not.toContain("namespace");
+  });
+
+  it.each<[string, ToolAnswer | undefined, RegExp]>([
+    ["without helm", undefined, /^helm is not on the PATH: install it, or .*--manifests FILE$/],
+    [
+      "that helm refuses",
+      { code: 1, stdout: "", stderr: "Error: no\u001b[2J\n" },
+      /ended with 1\nError: no\\u001b\[2J\n$/,
+    ],
+    [
+      "that builds a name of its namespace",
+      rendered("metadata: {name: a}\ndata: {host: db.namespace-of-the-deployment.svc}\n"),
+      /shop\/templates\/a\.yaml:3 \(document 1\): the chart writes its namespace into the object: .*--namespace NAME$/,
+    ],
+    [
+      "with a hook at another time",
+      rendered("metadata: {name: a, annotations: {helm.sh/hook: pre-delete}}\n"),
+      /helm's hook pre-delete has no place in a release/,
+    ],
+  ])("%s says what to do", async (_, answer, words) => {
+    expect((await refusal(stackFromChart("shop", chart, surroundings(answer), signal))).message).toMatch(words);
+  });
+
+  it("has its Jobs before and after it", async () => {
+    const hook =
+      "metadata: {name: a, annotations: {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-weight: '5'}}";
+    const job = said(`apiVersion: batch/v1\nkind: Job\n${hook}\n`);
+    const { stack } = await stackFromChart("shop", chart, surroundings(job), signal);
+    expect(JSON.stringify(stack)).toContain('"annotations":{"sallyport.dev/hook":"pre"}');
+  });
+});

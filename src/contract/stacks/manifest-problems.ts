@@ -1,0 +1,72 @@
+import type { Manifest } from "./manifests-config.ts";
+import { type StackProblem, shortened } from "./stack-problem.ts";
+
+/** Groups of which no object is ever installed: rights, what judges or intercepts requests, and the cluster's own. */
+const NEVER_GROUPS: ReadonlySet<string> = new Set([
+  "rbac.authorization.k8s.io",
+  "admissionregistration.k8s.io",
+  "apiextensions.k8s.io",
+  "apiregistration.k8s.io",
+  "authentication.k8s.io",
+  "authorization.k8s.io",
+  "certificates.k8s.io",
+  "flowcontrol.apiserver.k8s.io",
+  "node.k8s.io",
+  "scheduling.k8s.io",
+  "storage.k8s.io",
+  "sallyport.dev",
+]);
+
+const NEVER_KINDS: ReadonlySet<string> = new Set([
+  "/Namespace",
+  "/Node",
+  "/PersistentVolume",
+  "/Secret",
+  "networking.k8s.io/IngressClass",
+]);
+
+/** What the API server fills in, and what would tie an object to others or keep it from being removed. */
+const NEVER_METADATA = [
+  ...["generateName", "ownerReferences", "finalizers", "uid", "resourceVersion", "generation", "managedFields"],
+  ...["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"],
+] as const;
+
+/** Says when a Job runs: before everything else of its resource, or after it. */
+export const HOOK_ANNOTATION = "sallyport.dev/hook";
+const OWN_PREFIXES = ["sallyport.dev/", "applyset.kubernetes.io/"];
+
+/** `apps/Deployment`, `/Service`: without the version, because each version shows the same object. */
+export function groupKindOf({ apiVersion, kind }: Pick<Manifest, "apiVersion" | "kind">): string {
+  const slash = apiVersion.indexOf("/");
+  return `${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`;
+}
+
+/** What the schema cannot say of one object. */
+export function* manifestProblems(object: Manifest, path: string): Generator<StackProblem> {
+  const groupKind = groupKindOf(object);
+  const [group = ""] = groupKind.split("/");
+  if (NEVER_GROUPS.has(group) || NEVER_KINDS.has(groupKind)) {
+    const instead = groupKind === "/Secret" ? ": name one that the customer provides" : "";
+    yield { path: `${path}.kind`, message: `${shortened(object.kind)} is never installed by a release${instead}` };
+  }
+  if (object.kind.endsWith("List") && "items" in object) {
+    yield { path: `${path}.kind`, message: `${shortened(object.kind)} holds others: give each by itself` };
+  }
+  if ("status" in object) yield { path: `${path}.status`, message: "is the cluster's to write" };
+  for (const field of NEVER_METADATA) {
+    if (Object.hasOwn(object.metadata, field)) {
+      yield { path: `${path}.metadata.${field}`, message: "must be left out" };
+    }
+  }
+  for (const field of ["labels", "annotations"] as const) {
+    for (const [key, value] of Object.entries(object.metadata[field] ?? {})) {
+      const at = `${path}.metadata.${field}.${shortened(key)}`;
+      if (field === "annotations" && key === HOOK_ANNOTATION) {
+        const isHook = groupKind === "batch/Job" && (value === "pre" || value === "post");
+        if (!isHook) yield { path: at, message: "is pre or post, of a Job" };
+      } else if (OWN_PREFIXES.some((prefix) => key.startsWith(prefix))) {
+        yield { path: at, message: "is written by the runner of releases alone" };
+      }
+    }
+  }
+}
