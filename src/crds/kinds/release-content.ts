@@ -1,12 +1,10 @@
 import Type, { type TUnsafe } from "typebox";
 import { DeploymentRef, Digest, Line, PlatformId, rules } from "../schema.ts";
-import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import type { Kind, ObjectOf } from "./kind.ts";
 import { asAsked } from "./kind-rules.ts";
 
 /** Most objects of one release; a rollout's plan and waves are kept in one status, which has to stay readable. */
 export const MAX_RELEASE_OBJECTS = 300;
-/** Of all manifests together as JSON. etcd refuses an object of more than 1.5 MiB; this leaves room for two field managers. */
-export const MAX_RELEASE_BYTES = 900 * 1024;
 /** A layer of the stack's dependencies is a wave. */
 export const MAX_WAVES = 64;
 
@@ -75,4 +73,3 @@ export const RELEASE_CONTENT = {
 export type ReleaseContent = ObjectOf<typeof RELEASE_CONTENT>;
 export type ReleaseContentSpec = ReleaseContent["spec"];
 export type ReleaseObject = ReleaseContentSpec["objects"][number];
-export const releaseContents = resourceOf(RELEASE_CONTENT);

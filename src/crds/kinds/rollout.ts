@@ -12,15 +12,15 @@ import {
   Text,
   Words,
 } from "../schema.ts";
-import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import type { Kind, ObjectOf } from "./kind.ts";
 import { asAsked, namedAfter, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
 import { MAX_RELEASE_OBJECTS, MAX_WAVES } from "./release-content.ts";
 
-export const ROLLOUT_ACTIONS = ["install", "update", "delete", "detach"] as const;
+const ROLLOUT_ACTIONS = ["install", "update", "delete", "detach"] as const;
 export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
 
 /** The last six are final. */
-export const ROLLOUT_STATES = [
+const ROLLOUT_STATES = [
   "Planning",
   "AwaitingApproval",
   "Queued",
@@ -39,7 +39,7 @@ export const ROLLOUT_STATES = [
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
 
 /** Where each state may lead. Unknown is a wave that a crash may have cut in two: it is planned and applied again. */
-export const ROLLOUT_NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
+const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Planning: ["Planning", "AwaitingApproval", "Queued", "Failed", "Denied", "Superseded", "Aborted"],
   AwaitingApproval: ["AwaitingApproval", "Queued", "Planning", "Failed", "Denied", "Superseded", "Aborted"],
   Queued: ["Queued", "Applying", "Planning", "Failed", "Superseded", "Aborted"],
@@ -55,10 +55,6 @@ export const ROLLOUT_NEXT: Readonly<Record<RolloutState, readonly RolloutState[]
   Superseded: ["Superseded"],
   Aborted: ["Aborted"],
 };
-
-export function isFinal(state: RolloutState | undefined): boolean {
-  return state !== undefined && ROLLOUT_NEXT[state].length === 1;
-}
 
 const Count = Type.Integer({ minimum: 0, maximum: 10_000 });
 const ObjectRef = Type.String({
@@ -193,7 +189,7 @@ const Status = Type.Object(
     conditions: Type.Optional(Conditions),
   },
   rules(
-    stateGoesOn(ROLLOUT_NEXT, "status.state goes only where a rollout may go; its end is final"),
+    stateGoesOn(NEXT, "status.state goes only where a rollout may go; its end is final"),
     ...writeOnce("startedAt", "finishedAt", "until"),
     {
       rule: "!has(self.state) || !(self.state in ['Applying', 'Gating', 'Pruning', 'RollingBack']) || (has(self.startedAt) && has(self.until))",
@@ -249,4 +245,3 @@ export type Rollout = ObjectOf<typeof ROLLOUT>;
 export type RolloutSpec = Rollout["spec"];
 export type RolloutStatus = NonNullable<Rollout["status"]>;
 export type RolloutPlan = NonNullable<RolloutStatus["plan"]>;
-export const rollouts = resourceOf(ROLLOUT);
