@@ -165,6 +165,7 @@ await() {
     [ "$(now)" -lt "$until" ] || fail 18 "not let in within $wait_for s: ask the customer, then run this again"
     status=$(call GET "/v1/join/$uid${seen:+?seen=$seen}" "$tmp/answer") || exit $?
     [ "$status" != 404 ] || unknown=$((unknown + 1)); [ $unknown -lt 5 ] || return 1
+    [ "$status" != 409 ] || fail 17 "refused: $(words "$tmp/answer")"
     [ "$status" = 200 ] || { again; continue; }
     most=2 unknown=0 was=$seen; seen=$(field state "$tmp/answer")
     case $seen in

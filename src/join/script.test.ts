@@ -253,6 +253,23 @@ describe("a machine that asks", () => {
   );
 
   test(
+    "and whose pool is deleted before it has its certificate says so, and joins with the same key when there is one again",
+    async () => {
+      const { pools } = world;
+      const first = joinNow();
+      await expect.poll(() => world.heads.at(-1), { timeout: 20_000 }).toContain("?seen=Waiting");
+      world.pools = [];
+      await letIn();
+      expect(await first).toEqual({ code: 17, out: expect.stringContaining("MachinePool workers was deleted") });
+      expect(box.has("etc/kubernetes/kubelet.conf")).toBe(false);
+      world.pools = pools;
+      expect(await joinNow()).toMatchObject({ code: 0 });
+      expect(world.redeemed).toHaveLength(1);
+    },
+    MINUTE,
+  );
+
+  test(
     "and starts anew after its token has expired goes on where it was",
     async () => {
       const first = joinNow("--wait", "0");

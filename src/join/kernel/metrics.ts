@@ -21,6 +21,7 @@ const REJECTIONS = [
   "taken",
   "no-pool",
   "pool-closed",
+  "signer",
   "platform",
   "api-server",
   "failed",

@@ -93,6 +93,7 @@ async function poll(
   }
   const after = find(options, uid);
   const state = stateOf(after);
+  const answer = options.answer(after);
   // A machine that has waited, and not one that asks once more.
   const hasWaited = seen !== null && seen !== state;
   if (hasWaited && state === "Issued") {
@@ -101,7 +102,7 @@ async function poll(
     options.metrics.took(Math.max(tookMs, 0) / 1000);
   }
   if (hasWaited && state === "Denied") options.metrics.joined("denied");
-  send(request, response, 200, options.answer(after));
+  send(request, response, 200, answer);
 }
 
 function find({ joinOf }: RoutesOptions, uid: string): MachineJoin {
