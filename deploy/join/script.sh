@@ -202,6 +202,7 @@ write_files() {
   [ ! -f "$root/run/systemd/resolve/resolv.conf" ] || flags="$flags --resolv-conf=/run/systemd/resolve/resolv.conf"
   printf '[Service]\nExecStart=\nExecStart=%s %s\n' "$(command -v kubelet)" "$flags" | put 644 "$root/etc/systemd/system/kubelet.service.d/10-sallyport.conf" || exit $?
   printf '%s\n' "$cluster" | put 644 "$state/cluster" || exit $?
+  printf '%s %s %s\n' "$url" "$pin" "$node" | put 644 "$state/server" || exit $?
   pem=${client#"$root"}
   put 600 "$kubeconfig" <<END || exit $?
 {apiVersion: v1, kind: Config, current-context: node, contexts: [{name: node, context: {cluster: cluster, user: node}}],
@@ -244,6 +245,6 @@ main() {
   [ -z "$dry" ] || { say "this machine has joined already"; exit 0; }
   start_kubelet
   case $token_file in '' | -) ;; *) rm -f "$token_file" ;; esac; rm -f "$state/asked"
-  say "the node $node is Ready"
+  say "the node $node is Ready; to leave the cluster: curl -fsS --pinnedpubkey '$pin' -k '$url/v1/leave-script' | sudo sh -s"
 }
 main

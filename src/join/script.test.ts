@@ -12,20 +12,14 @@ import { distinguishedName, issueCertificate } from "../debug-link/x509.ts";
 import { curlPin } from "./joins/own-key.ts";
 import { Box } from "./testing/box.ts";
 import { JoinWorld, TOKEN } from "./testing/join-world.ts";
+import { programProblems, SHELLS } from "./testing/shells.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../deploy/join/script.sh", import.meta.url));
 const script = readFileSync(SCRIPT, "utf8");
 const MINUTE = 60_000;
 
-/** Those that a distribution has as /bin/sh. */
-const SHELLS = [["dash"], ["bash", "--posix"], ["busybox", "ash"]] as const;
-
 beforeAll(() => {
-  const programs = [...SHELLS.map((shell) => [...shell, "-c", ":"]), ["shellcheck", "--version"]];
-  const problems = programs.map(([program = "", ...args]) =>
-    packageProblem(program, () => execFileSync(program, args, { stdio: "ignore" })),
-  );
-  expect(problems.filter((problem) => problem !== undefined)).toEqual([]);
+  expect(programProblems(packageProblem)).toEqual([]);
 }, 300_000);
 
 /** An API server that knows one node, which is Ready. */
@@ -46,7 +40,7 @@ let box: Box;
 let api: Awaited<ReturnType<typeof nodeServer>>;
 const running = new Set<ChildProcess>();
 beforeEach(async () => {
-  world = await JoinWorld.start(undefined, script);
+  world = await JoinWorld.start(undefined, { scripts: { script, "leave-script": "" } });
   box = new Box();
   const key = newSessionKey("kube-apiserver", new Date(), ["127.0.0.1"]);
   api = await nodeServer(key);
@@ -133,6 +127,8 @@ describe.each(SHELLS.map((shell) => [shell.join(" "), shell] as const))("under %
       expect(readlinkSync(join(box.root, pem))).toMatch(/^kubelet-client-\d{4}(-\d\d){5}\.pem$/);
       expect(box.mode(pem)).toBe(0o600);
       expect(box.mode("var/lib/sallyport/machine/key.pem")).toBe(0o600);
+      const pin = curlPin({ cert: world.key.certificate, key: "" });
+      expect(box.read("var/lib/sallyport/machine/server")).toBe(`${world.url} ${pin} m-1\n`);
       expect(box.read("systemctl.log").trimEnd().split("\n").slice(1)).toEqual([
         ...["daemon-reload", "enable kubelet.service", "restart kubelet.service"],
       ]);
@@ -381,8 +377,12 @@ test("half of the script does nothing", () => {
   expect(box.has("var")).toBe(false);
 });
 
-test("shellcheck finds nothing, and the script is short enough to be read before it is run", () => {
-  const found = spawnSync("shellcheck", ["--shell=sh", "--severity=style", SCRIPT], { encoding: "utf8" });
-  expect({ found: found.stdout + found.stderr, code: found.status }).toEqual({ found: "", code: 0 });
-  expect(script.trimEnd().split("\n").length).toBeLessThanOrEqual(250);
-});
+test.each(["script.sh", "leave.sh"])(
+  "shellcheck finds nothing in %s, which is short enough to be read first",
+  (name) => {
+    const file = join(SCRIPT, "..", name);
+    const found = spawnSync("shellcheck", ["--shell=sh", "--severity=style", file], { encoding: "utf8" });
+    expect({ found: found.stdout + found.stderr, code: found.status }).toEqual({ found: "", code: 0 });
+    expect(readFileSync(file, "utf8").trimEnd().split("\n").length).toBeLessThanOrEqual(250);
+  },
+);

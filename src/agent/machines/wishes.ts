@@ -42,6 +42,8 @@ export function decideWish(wish: MachineAction, facts: WishFacts, namespace: str
   const own = facts.drains
     .filter(({ spec: { requested }, metadata }) => {
       if (metadata.deletionTimestamp !== undefined) return false;
+      // What the machine itself wants, no wish of the platform ends.
+      if (requested?.leaving === true) return false;
       return requested?.deploymentId === wish.deploymentId && requested.machineId === wish.machineId;
     })
     .toSorted((a, b) => revisionOf(b) - revisionOf(a));

@@ -172,11 +172,11 @@ function noPool(): Refusal {
 }
 
 /** Aborts and mistakes pass as they are. */
-function refusalOfServer(error: unknown): unknown {
+export function refusalOfServer(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   if (error.isTransient) {
     return new Refusal(503, "API_SERVER_UNAVAILABLE", "api-server", "the API server could not be asked", RETRY_SECONDS);
   }
-  const words = "the API server refused the MachineJoin; the log of the join server says why";
-  return Object.assign(new Refusal(500, "JOIN_NOT_STORED", "api-server", words), { cause: error });
+  const words = "the API server refused it; the log of the join server says why";
+  return Object.assign(new Refusal(500, "NOT_STORED", "api-server", words), { cause: error });
 }

@@ -16,6 +16,8 @@ const REJECTIONS = [
   "bad-request",
   "bad-token",
   "many-bad-tokens",
+  "certificate",
+  "not-joined",
   "token-used-up",
   "name-not-allowed",
   "taken",

@@ -1,17 +1,17 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
+import { connect as connectTcp, createServer as createTcp, type Socket } from "node:net";
 import { join as path } from "node:path";
+import { pipeline } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../lab/cluster/product-process.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { sentFields } from "../../../scripts/generate/egress/egress.ts";
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
-import { createClient } from "../../../src/api-client/client.ts";
 import { readJoinString } from "../../../src/contract/machines/join-string.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
@@ -24,12 +24,13 @@ import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
 import { CapturedFields } from "../egress/captured.ts";
 import { eventually, signal } from "../wait.ts";
+import { joinStringOf, offerMachines, startJoinServers } from "./join-servers.ts";
 
 // Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the
 // machine controller does with a join, and the kubelet.
 
 const cluster = useCluster({ controllers: true });
-const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
+const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 const APPROVER = "ann@customer.example";
 const RBAC = "rbac.authorization.k8s.io";
 const SCRIPT = path(import.meta.dirname, "../../../deploy/join/script.sh");
@@ -71,17 +72,11 @@ beforeAll(async () => {
       spec: { deploymentId: world.deploymentId, apiServer: cluster().server, labels: { "example.com/rack": "r1" } },
     },
   ]);
-  await offerMachines(world.deploymentId);
+  await offerMachines(world, world.deploymentId);
   world.gate.onHeard = captured.add;
   ports = [await freePort(), await freePort()];
-  const kubeconfig = await cluster().kubeconfigForServiceAccount(SYSTEM, "sallyport-join");
-  servers = await Promise.all(ports.map((port, index) => start(`join-${index}`, port, kubeconfig)));
-  const params = { id: world.deploymentId };
-  const token = await eventually(
-    () => world.engineer.machines.createToken({ params, body: { maxJoins: 20 } }, signal()).catch(() => undefined),
-    () => true,
-  );
-  joinString = token.joinString ?? "";
+  servers = await startJoinServers(world, ports, watchdog);
+  joinString = await joinStringOf(world);
 }, 300_000);
 
 afterAll(async () => {
@@ -90,23 +85,6 @@ afterAll(async () => {
   for (const box of boxes) box.close();
   await world?.close();
 });
-
-async function start(name: string, port: number, kubeconfig: string): Promise<Program> {
-  const server = productProcess({
-    ...{ kind: "join", name, logs: cluster().dir, port: await freePort(), watchdog },
-    env: {
-      SALLYPORT_KUBECONFIG: kubeconfig,
-      SALLYPORT_PLATFORM_URL: world.gate.url,
-      SALLYPORT_RUNTIME_KEY_FILE: world.keyFile,
-      SALLYPORT_JOIN_HOST: "127.0.0.1",
-      SALLYPORT_JOIN_PORT: String(port),
-      SALLYPORT_JOIN_URL: `https://127.0.0.1:${ports[0]}`,
-      SALLYPORT_JOIN_CA_FILE: cluster().caFile,
-    },
-  });
-  await server.start(signal());
-  return server;
-}
 
 interface Reply {
   readonly status: number;
@@ -161,26 +139,13 @@ const status = (name: string, body: object) =>
     signal(),
   );
 
-/** What the agent reports of a cluster where machines are on. */
-async function offerMachines(deploymentId: string, url?: string): Promise<void> {
-  const manager = createClient({ baseUrl: world.platform.url, credential: world.runtimeKey });
-  const state = { status: "running", platform: "kubernetes", protocolVersion: 1 } as const;
-  const capabilities = [{ key: "machines", state: "granted" } as const];
-  await manager.sync.reconcile({ body: { deploymentId, state, capabilities } }, signal());
-  if (url !== undefined) {
-    const body = { url, pins: [`sha256//${"A".repeat(43)}=`] };
-    await manager.machineRuntime.joinServer({ params: { id: deploymentId }, body }, signal());
-  }
-  await manager.close();
-}
-
 /** Of a second deployment of the same customer, whose machines join elsewhere. */
 async function tokenOfAnother(): Promise<string> {
   const { vendorAdmin, managerId, projectId: project, deploymentId } = world;
   const { deploymentGroupId } = await vendorAdmin.deployments.get({ params: { id: deploymentId } }, signal());
   const body = { name: "other", platform: "kubernetes" as const, project, deploymentGroupId, managerId };
   const { deployment } = await vendorAdmin.deployments.create({ body }, signal());
-  await offerMachines(deployment.id, "https://elsewhere.example");
+  await offerMachines(world, deployment.id, "https://elsewhere.example");
   const made = await world.engineer.machines.createToken({ params: { id: deployment.id }, body: {} }, signal());
   return made.joinToken;
 }
@@ -208,6 +173,85 @@ async function sign({ metadata: { name }, spec }: MachineJoin): Promise<void> {
   await status(name, { state: "Issued", certificate });
 }
 
+const approver = () => ({ kubeconfig: cluster().kubeconfigFor({ user: APPROVER }) });
+const approval = ({ metadata: { name } }: MachineJoin) => [
+  ...["machinejoin", name, "-n", GRANTS, "--type=merge", "-p", '{"spec":{"approved":true}}'],
+];
+
+/** As a Service does: each connection goes to the first replica that takes it. */
+class Service {
+  /** Ports that took a connection. */
+  readonly asked = new Set<number>();
+  readonly #ports: readonly number[];
+  readonly #server = createTcp((from) => this.#pass(from, [...this.#ports]));
+  readonly #sockets = new Set<Socket>();
+
+  constructor(to: readonly number[]) {
+    this.#ports = to;
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the service does not listen");
+    return address.port;
+  }
+
+  /** Connections under way. */
+  live(): number {
+    return this.#sockets.size;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #pass(from: Socket, [port, ...others]: readonly number[]): void {
+    if (port === undefined) return void from.destroy();
+    const to = connectTcp(port, "127.0.0.1");
+    const onRefused = (): void => this.#pass(from, others);
+    to.once("error", onRefused).once("connect", () => {
+      to.off("error", onRefused);
+      this.asked.add(port);
+      this.#sockets.add(from);
+      from.once("close", () => this.#sockets.delete(from));
+      pipeline(from, to, () => undefined);
+      pipeline(to, from, () => undefined);
+    });
+  }
+}
+
+/** The join string of the test, with another port in its address. */
+function joinStringTo(port: number): string {
+  const fields = JSON.parse(Buffer.from(joinString.slice("spj1_".length), "base64url").toString());
+  return `spj1_${Buffer.from(JSON.stringify({ ...fields, url: `https://127.0.0.1:${port}` })).toString("base64url")}`;
+}
+
+/** The machine's own script, until it ends. */
+function runScript(node: string, text = joinString) {
+  const box = new Box();
+  boxes.push(box);
+  box.write("join", text, 0o600);
+  const env = {
+    PATH: `${box.bin}:${process.env.PATH}`,
+    SALLYPORT_JOIN_ROOT: box.root,
+    SALLYPORT_JOIN_LONGEST_PAUSE: "1",
+  };
+  const child = spawn("sh", [SCRIPT, "--token-file", box.tokenFile, "--node-name", node], { env });
+  const out: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => out.push(chunk));
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  return { box, ended, said: () => Buffer.concat(out).toString() };
+}
+
+/** The kubelet. */
+async function registers(node: string): Promise<void> {
+  await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: node } }]);
+  const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady", message: "" }];
+  await admin("patch", "node", node, "--subresource=status", "-p", JSON.stringify({ status: { conditions } }));
+}
+
 test("both replicas have one key, which the pool says and the platform's join string names", async () => {
   const pool = await eventually(
     () => world.admin.get<MachinePool>(machinePools, { namespace: GRANTS, name: "workers" }, signal()),
@@ -222,42 +266,17 @@ test("both replicas have one key, which the pool says and the platform's join st
 });
 
 test("a machine joins with the script when a person lets it in, and its node is Ready", async () => {
-  const box = new Box();
-  boxes.push(box);
-  box.write("join", joinString, 0o600);
-  const env = {
-    PATH: `${box.bin}:${process.env.PATH}`,
-    SALLYPORT_JOIN_ROOT: box.root,
-    SALLYPORT_JOIN_LONGEST_PAUSE: "1",
-  };
-  const child = spawn("sh", [SCRIPT, "--token-file", box.tokenFile], { env });
-  const out: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => out.push(chunk));
-  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  const { box, ended, said } = runScript("m-1");
   const join = await eventually(
     () => joinOf("m-1"),
     () => true,
   );
-  const patch = [
-    "patch",
-    "machinejoin",
-    join.metadata.name,
-    "-n",
-    GRANTS,
-    "--type=merge",
-    "-p",
-    '{"spec":{"approved":true}}',
-  ];
-  const approver = { kubeconfig: cluster().kubeconfigFor({ user: APPROVER }) };
-  expect(await cluster().kubectl(patch, approver)).toMatchObject({ code: 0 });
+  expect(await cluster().kubectl(["patch", ...approval(join)], approver())).toMatchObject({ code: 0 });
   expect((await joinOf("m-1"))?.spec).toMatchObject({ approvedBy: APPROVER, facts: { kubelet: "1.36.3" } });
   await sign(join);
-  // The kubelet.
-  await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: "m-1" } }]);
-  const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady", message: "" }];
-  await admin("patch", "node", "m-1", "--subresource=status", "-p", JSON.stringify({ status: { conditions } }));
-  expect([await ended, Buffer.concat(out).toString()]).toEqual([0, expect.stringContaining("the node m-1 is Ready")]);
-  expect(Buffer.concat(out).toString()).toContain(`kubectl patch machinejoin ${join.metadata.name} `);
+  await registers("m-1");
+  expect([await ended, said()]).toEqual([0, expect.stringContaining("the node m-1 is Ready")]);
+  expect(said()).toContain(`kubectl patch machinejoin ${join.metadata.name} `);
   expect(box.read("etc/kubernetes/kubelet.conf")).toContain(cluster().server);
   expect(box.has("join")).toBe(false);
 }, 120_000);
@@ -326,13 +345,36 @@ describe("an attacker", () => {
   });
 });
 
-test("when a replica is killed the other one goes on with a machine's wait", async () => {
-  const { body } = await ask("POST", "/v1/join", { body: machine("m-8"), port: ports[1] ?? 0 });
-  await servers[0]?.stop(5_000);
-  const waited = ask("GET", `/v1/join/${body.uid}?seen=Waiting`, { port: ports[1] ?? 0 });
-  await status(body.name ?? "", { state: "Approved" });
-  expect((await waited).body.state).toBe("Approved");
-});
+test("a machine whose replica is killed under its wait goes on at the other, by the same pin and no second token", async () => {
+  // The first one has shut this address out, for tokens that were tried: it answers polls.
+  const [spare = 0, busy = 0] = ports;
+  const service = new Service([busy, spare]);
+  const { box, ended, said } = runScript("m-8", joinStringTo(await service.listen()));
+  const join = await eventually(
+    () => joinOf("m-8"),
+    () => true,
+  );
+  const used = (await tokens())[0]?.joinCount;
+  // A poll waits, which only the end of its server can end before half a minute is over.
+  await eventually(
+    async () => said().includes("kubectl patch machinejoin") && service.live(),
+    (live) => live === 1,
+  );
+  expect(service.asked).toEqual(new Set([busy]));
+  await servers[1]?.kill("SIGKILL");
+  await eventually(
+    async () => service.asked.has(spare) && service.live(),
+    (live) => live === 1,
+  );
+  expect(await cluster().kubectl(["patch", ...approval(join)], approver())).toMatchObject({ code: 0 });
+  await sign(join);
+  await registers("m-8");
+  expect([await ended, said()]).toEqual([0, expect.stringContaining("the node m-8 is Ready")]);
+  expect((await tokens())[0]?.joinCount).toBe(used);
+  expect(box.has("join")).toBe(false);
+  await service.close();
+  await servers[1]?.start(signal());
+}, 300_000);
 
 test("while the platform is away machines are told to come again, and the token is not used up", async () => {
   const used = (await tokens())[0]?.joinCount;
