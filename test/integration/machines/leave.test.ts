@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join as path } from "node:path";
@@ -43,6 +43,7 @@ let box: Box;
 let kubelet = "";
 let connection: Connection;
 const watchdog = new Watchdog();
+const scripts: ChildProcess[] = [];
 const stop = new AbortController();
 let controller: Promise<void> = Promise.resolve();
 
@@ -87,6 +88,7 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(async () => {
+  for (const script of scripts) script.kill("SIGKILL");
   stop.abort(new Error("test over"));
   await controller;
   await operator?.stop();
@@ -103,6 +105,7 @@ function run(of: Box, script: string, ...args: readonly string[]) {
     ...{ SALLYPORT_JOIN_LONGEST_PAUSE: "1", SALLYPORT_JOIN_RETRY_SECONDS: "0" },
   };
   const child = spawn("sh", [path(SCRIPTS, script), ...args], { env });
+  scripts.push(child);
   const out: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => out.push(chunk));
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
