@@ -17,6 +17,8 @@ export interface LeafOptions {
   readonly organizations?: readonly string[];
   /** DNS names and IPv4 addresses. Given: a server certificate; absent: a client certificate. */
   readonly hosts?: readonly string[];
+  /** When it was made; it is good for 30 days. @default now */
+  readonly now?: Date;
 }
 
 /**
@@ -37,16 +39,16 @@ export class CertificateAuthority implements KeyAndCertificate {
     this.certificate = this.#issue(this.#subject, publicKey, authorityExtensions());
   }
 
-  issue({ commonName, organizations, hosts }: LeafOptions): KeyAndCertificate {
+  issue({ commonName, organizations, hosts, now }: LeafOptions): KeyAndCertificate {
     const { privateKey, publicKey } = newKeyPair();
     const extensions = leafExtensions([hosts === undefined ? "client" : "server"], hosts ?? []);
-    const certificate = this.#issue(distinguishedName(commonName, organizations), publicKey, extensions);
+    const certificate = this.#issue(distinguishedName(commonName, organizations), publicKey, extensions, now);
     return { certificate, key: pkcs8(privateKey) };
   }
 
-  #issue(subject: Buffer, publicKey: KeyObject, extensions: readonly Buffer[]): string {
+  #issue(subject: Buffer, publicKey: KeyObject, extensions: readonly Buffer[], now = new Date()): string {
     const issuer = { subject: this.#subject, privateKey: this.#privateKey };
-    return issueCertificate(issuer, { subject, publicKey, extensions, now: new Date() });
+    return issueCertificate(issuer, { subject, publicKey, extensions, now });
   }
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { type ApiAnswer, type ApiCall, type ApiCredentials, apiRequest } from "./api-request.ts";
-import { CertificateAuthority } from "./certificates.ts";
+import { CertificateAuthority, type KeyAndCertificate } from "./certificates.ts";
 import { type ClusterPrograms, type ClusterUser, freePorts, layOut, type Ports } from "./control-plane.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
 import { type KubectlOptions, type KubectlResult, kubectl } from "./kubectl.ts";
@@ -27,6 +27,8 @@ export interface ClusterOptions {
   readonly tokenUsers?: readonly ClusterUser[];
   /** More flags for kube-apiserver, such as `--audit-policy-file=…`. */
   readonly apiserverArgs?: readonly string[];
+  /** Kubelets may do what is of their own node, as in real clusters. @default false: RBAC alone decides */
+  readonly nodeAuthorizer?: boolean;
   /** Programs found before. @default looked for, and built when this machine has none */
   readonly programs?: Programs;
   /** Gets progress messages for people. @default silent, except for builds, which go to stderr */
@@ -80,6 +82,7 @@ export class Cluster implements AsyncDisposable {
       tokenUsers: options.tokenUsers ?? [],
       apiserverArgs: options.apiserverArgs ?? [],
       leaseSeconds: options.kwok?.leaseSeconds ?? 40,
+      nodeAuthorizer: options.nodeAuthorizer ?? false,
       watchdog: this.#watchdog,
       isApiReady: (signal) => this.#answersOk("/readyz", signal),
     });
@@ -110,6 +113,11 @@ export class Cluster implements AsyncDisposable {
   /** Path of a kubeconfig of a user with a client certificate. RBAC decides what it may do: nothing at first. */
   kubeconfigFor(user: ClusterUser): string {
     return this.#writeKubeconfig(user.user, this.#credentials(user));
+  }
+
+  /** A client certificate of the cluster's authority, made at `now`; it is good for 30 days. */
+  clientCertificate({ user, groups = [] }: ClusterUser, now?: Date): KeyAndCertificate {
+    return this.#authority.issue({ commonName: user, organizations: groups, ...(now && { now }) });
   }
 
   /** Bearer token of one of `tokenUsers`. */
@@ -243,8 +251,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   #credentials(user: ClusterUser): ApiCredentials {
-    const issued = this.#authority.issue({ commonName: user.user, organizations: user.groups ?? [] });
-    return { server: this.server, ca: this.#authority.certificate, ...issued };
+    return { server: this.server, ca: this.#authority.certificate, ...this.clientCertificate(user) };
   }
 
   #writeKubeconfig(name: string, credentials: ApiCredentials): string {

@@ -41,6 +41,7 @@ export interface Layout {
   readonly tokenUsers: readonly ClusterUser[];
   readonly apiserverArgs: readonly string[];
   readonly leaseSeconds: number;
+  readonly nodeAuthorizer: boolean;
   readonly watchdog: Watchdog;
   readonly isApiReady: (signal: AbortSignal) => Promise<boolean>;
 }
@@ -132,7 +133,9 @@ function apiserverArgs(layout: Layout, files: Files, write: (name: string, text:
     `--tls-private-key-file=${write("apiserver.key", serving.key)}`,
     `--client-ca-file=${layout.caFile}`,
     ...(tokens.length === 0 ? [] : [`--token-auth-file=${write("tokens.csv", `${tokens.join("\n")}\n`)}`]),
-    "--authorization-mode=RBAC",
+    ...(layout.nodeAuthorizer
+      ? ["--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"]
+      : ["--authorization-mode=RBAC"]),
     "--service-account-issuer=https://kubernetes.default.svc",
     `--service-account-key-file=${files.signingPublicKey}`,
     `--service-account-signing-key-file=${files.signingKey}`,

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Registry } from "prom-client";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
+import { type MachineDrain, machineDrains } from "../crds/kinds/machine-drain.ts";
 import { type MachineJoin, machineJoins } from "../crds/kinds/machine-join.ts";
 import { type MachinePool, machinePools } from "../crds/kinds/machine-pool.ts";
 import { Informer, type InformerOptions } from "../kube/cache/informer.ts";
@@ -18,13 +19,14 @@ import { type KeyPair, ServedCertificate } from "../kube/serving/served-certific
 import { TrustedAuthorities } from "../kube/serving/trusted-authorities.ts";
 import { Announcements } from "./joins/announcements.ts";
 import { answerOf } from "./joins/answer.ts";
-import { Joins } from "./joins/joins.ts";
+import { Joins, type JoinsOptions } from "./joins/joins.ts";
+import { Leaves } from "./joins/leaves.ts";
 import { checkPair, curlPin, ownKey } from "./joins/own-key.ts";
 import type { JoinConfig } from "./kernel/config.ts";
 import { joinMetrics } from "./kernel/metrics.ts";
 import { connectPlatform } from "./platform-connection.ts";
 import { JoinServer } from "./serving/join-server.ts";
-import { joinRoutes } from "./serving/routes.ts";
+import { joinRoutes, type RoutesOptions } from "./serving/routes.ts";
 import { Waiting } from "./serving/waiting.ts";
 
 export interface JoinTools {
@@ -40,6 +42,7 @@ const NAME = "sallyport-join";
 /** For answers under way, within a pod's usual 30 s. */
 const CLOSE_MS = 5_000;
 const BY_UID = "uid";
+const BY_NODE = "node";
 
 /**
  * Runs the join server until `signal` aborts, then stops it in order. It opens all connections itself: to the platform
@@ -55,7 +58,13 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
   const userAgent = `${NAME}/${version}`;
   const platform = connectPlatform(config, { clock, log, metrics, userAgent, environment });
   try {
-    const { pools, joins } = cachesOf({ client, namespace: config.grantsNamespace, clock, log, metrics: kube.watch });
+    const { pools, joins, drains } = cachesOf({
+      client,
+      namespace: config.grantsNamespace,
+      clock,
+      log,
+      metrics: kube.watch,
+    });
     const certificate = new ServedCertificate(config.tlsFolder, { clock, log });
     const key = await firstKey(config, { client, certificate, now: clock.wallNow(), log }, signal);
     let pins = [curlPin(key)];
@@ -66,29 +75,13 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
     pools.onChange((change) => change.type === "added" && !change.initial && announcements.wake());
     const waiting = new Waiting(clock, (polls) => metrics.waiting(polls));
     joins.onChange(({ object }) => waiting.wake(object.metadata.uid));
-    const answer = joinRoutes({
-      waiting,
-      version,
-      metrics,
-      clock: serverClock,
-      script: await readFile(SCRIPT, "utf8"),
-      joins: new Joins({
-        ...shared,
-        joins: () => joins.store.values(),
-        namespace: config.grantsNamespace,
-        apiServer: config.apiServer,
-      }),
-      joinOf: (uid) => joins.store.byIndex(BY_UID, uid)[0],
-      answer(join) {
-        const { ca, serverVersion } = announcements;
-        const pool = pools.store.get(`${config.grantsNamespace}/${join.spec.pool}`);
-        return answerOf(join, pool, { ...config, ca, serverVersion });
-      },
-      serverVersion: () => announcements.serverVersion,
-    });
-    const server = new JoinServer({ host: config.host, port: config.port, pair: key, clock, log, metrics, answer });
+    const told = { waiting, version, metrics, scripts: await scripts() };
+    const answer = routesOf(config, { pools, joins, drains }, announcements, shared, told);
+    const { host, port } = config;
+    const server = new JoinServer({ host, port, pair: key, ca: announcements.ca, clock, log, metrics, answer });
+    announcements.onCa = (ca) => server.trust(ca);
     const manager = new Manager({ clock, log, ...processServers(config, { client, clock, log, registry }) });
-    manager.addInformer(pools).addInformer(joins);
+    manager.addInformer(pools).addInformer(joins).addInformer(drains);
     manager.addRunnable({ name: "announcements", needsLeader: false, run: (each) => announcements.run(each) });
     manager.addRunnable(
       listening(server, waiting, () => log.info({ url: config.url, pin: pins[0] }, "machines may ask")),
@@ -122,11 +115,44 @@ function cachesOf(watched: Pick<InformerOptions<MachinePool>, "client" | "namesp
     projection: jsonProjection<MachineJoin>(),
     indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
   });
-  return { pools, joins };
+  const drains = new Informer<MachineDrain>({
+    ...watched,
+    resource: machineDrains,
+    projection: jsonProjection<MachineDrain>(),
+    indexes: { [BY_NODE]: ({ spec }) => [spec.nodeName] },
+  });
+  return { pools, joins, drains };
 }
 
-/** The client of the join server: what machines run. */
-const SCRIPT = fileURLToPath(import.meta.resolve("../../deploy/join/script.sh"));
+function routesOf(
+  config: JoinConfig,
+  { pools, joins, drains }: ReturnType<typeof cachesOf>,
+  announcements: Announcements,
+  shared: Omit<JoinsOptions, "joins" | "namespace" | "apiServer">,
+  told: Pick<RoutesOptions, "waiting" | "version" | "metrics" | "scripts">,
+) {
+  const { grantsNamespace: namespace, apiServer } = config;
+  const known = { ...shared, namespace, joins: () => joins.store.values() };
+  return joinRoutes({
+    ...told,
+    clock: shared.clock,
+    joins: new Joins({ ...known, apiServer }),
+    leaves: new Leaves({ ...known, drainsOf: (nodeName) => drains.store.byIndex(BY_NODE, nodeName) }),
+    joinOf: (uid) => joins.store.byIndex(BY_UID, uid)[0],
+    answer(join) {
+      const { ca, serverVersion } = announcements;
+      return answerOf(join, pools.store.get(`${namespace}/${join.spec.pool}`), { ...config, ca, serverVersion });
+    },
+    serverVersion: () => announcements.serverVersion,
+  });
+}
+
+/** The clients of the join server: what machines run. */
+async function scripts(): Promise<RoutesOptions["scripts"]> {
+  const read = (name: string): Promise<string> =>
+    readFile(fileURLToPath(import.meta.resolve(`../../deploy/join/${name}.sh`)), "utf8");
+  return { script: await read("script"), "leave-script": await read("leave") };
+}
 
 async function firstKey(
   { tlsFolder, systemNamespace }: JoinConfig,

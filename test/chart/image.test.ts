@@ -73,7 +73,7 @@ describe.each(["cluster", "platform"])("what goes into the image of the %s", (pa
   });
 
   test("has the script that the join server hands out", () => {
-    expect(filesOf(part)).toContain("deploy/join/script.sh");
+    expect(filesOf(part)).toEqual(expect.arrayContaining(["deploy/join/script.sh", "deploy/join/leave.sh"]));
   });
 
   test("is JavaScript that names JavaScript", () => {

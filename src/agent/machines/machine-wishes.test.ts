@@ -188,6 +188,28 @@ describe("a wish", () => {
     expect(world.specs.map(({ name }) => name)).toEqual(["mine"]);
   });
 
+  test("of any kind leaves alone the drain with which the machine itself asked to leave", async () => {
+    const world = new World();
+    const metadata = {
+      name: "m-1-leave-0",
+      namespace: NAMESPACE,
+      uid: "l",
+      resourceVersion: "1",
+      creationTimestamp: at(0),
+    };
+    const spec = { nodeName: "m-1.lan", requested: { ...requested, revision: 0, leaving: true } };
+    world.objects.set("m-1-leave-0", {
+      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachineDrain" },
+      metadata,
+      spec,
+    });
+    world.sync();
+    await world.settle(wish("cancel-drain", 3));
+    await world.settle(wish("drain", 4));
+    await world.settle(wish("cancel-drain", 5));
+    expect(world.specs.map(({ name }) => name)).toEqual(["m-1-leave-0"]);
+  });
+
   test("to remove is a drain of its own beside the one that emptied the node", async () => {
     const world = new World();
     await world.settle(wish("drain", 3));

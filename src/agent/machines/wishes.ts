@@ -54,6 +54,8 @@ export function decideWish(wish: MachineAction, facts: WishFacts, namespace: str
     .filter((drain) => {
       if (drain.metadata.deletionTimestamp !== undefined || isOfEarlierNode(drain, born)) return false;
       const { requested } = drain.spec;
+      // What the machine itself wants, no wish of the platform ends.
+      if (requested?.leaving === true) return false;
       return requested?.deploymentId === wish.deploymentId && requested.machineId === wish.machineId;
     })
     .toSorted((a, b) => revisionOf(b) - revisionOf(a));

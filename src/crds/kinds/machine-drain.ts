@@ -54,7 +54,8 @@ const Spec = Type.Object(
       }),
     ),
     reason: Type.Optional(Text(0, 1024)),
-    // Written by the agent: which wish of the platform it is, and the grant that covers it.
+    // Written by the agent: which wish of the platform it is, and the grant that covers it. Or by the join server: which
+    // machine wants to leave.
     requested: Type.Optional(
       Type.Object({
         deploymentId: DeploymentRef,
@@ -62,6 +63,9 @@ const Spec = Type.Object(
         revision: Type.Integer({ format: "int64", minimum: 0 }),
         remove: Type.Optional(Type.Boolean({ description: "Delete the node once it is empty." })),
         grantName: Type.Optional(GrantName),
+        leaving: Type.Optional(
+          Type.Boolean({ description: "Not the platform but the machine itself asks, with its node's certificate." }),
+        ),
       }),
     ),
   },

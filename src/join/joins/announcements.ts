@@ -31,6 +31,8 @@ export class Announcements {
   #serverVersion = "";
   /** There is a pool that has not heard of the server: the pause before the next look ends. */
   wake: () => void = () => undefined;
+  /** The authority is another than before. */
+  onCa: (ca: string) => void = () => undefined;
 
   constructor(options: AnnouncementsOptions) {
     this.#options = options;
@@ -84,7 +86,9 @@ export class Announcements {
 
   async readCluster(signal: AbortSignal): Promise<void> {
     const { client, caFile } = this.#options;
-    this.#ca = await readFile(caFile, "utf8");
+    const ca = await readFile(caFile, "utf8");
+    if (ca !== this.#ca) this.onCa(ca);
+    this.#ca = ca;
     const answer: unknown = JSON.parse(await client.rawGet("/version", signal));
     if (typeof answer !== "object" || answer === null || !("gitVersion" in answer)) return;
     const { gitVersion } = answer;

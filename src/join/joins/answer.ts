@@ -1,5 +1,6 @@
 import type { MachineJoin, MachineJoinState } from "../../crds/kinds/machine-join.ts";
 import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
+import { Refusal } from "../kernel/refusal.ts";
 
 /** What all machines of this cluster get. */
 export interface ClusterFacts {
@@ -31,15 +32,24 @@ export function approvalLine({ metadata }: MachineJoin): string {
   return `kubectl patch machinejoin ${name} -n ${namespace} --type=merge -p '{"spec":{"approved":true}}'`;
 }
 
-/** What the machine gets to know. All of it is public: a certificate is of no use without its key. */
+/**
+ * What the machine gets to know. All of it is public: a certificate is of no use without its key.
+ *
+ * @throws Refusal for a signed machine when its pool, which says how it reaches the cluster, is gone
+ */
 export function answerOf(join: MachineJoin, pool: MachinePool | undefined, facts: ClusterFacts): Answer {
   const state = stateOf(join);
   const { certificate } = join.status ?? {};
   const base = { state, name: join.metadata.name, message: messageOf(join) };
-  if ((state !== "Issued" && state !== "Joined") || certificate === undefined || pool === undefined) {
+  if ((state !== "Issued" && state !== "Joined") || certificate === undefined) {
     return state === "Waiting" ? { ...base, approve: approvalLine(join) } : base;
   }
-  const { apiServer = facts.apiServer, labels = {} } = pool.spec;
+  const { apiServer = facts.apiServer, labels = {} } = pool?.spec ?? {};
+  if (pool === undefined || apiServer === "") {
+    const fault = pool === undefined ? "was deleted" : "says not where the API server is";
+    const words = `MachinePool ${join.spec.pool} ${fault}: when the customer has mended it, run this again`;
+    throw new Refusal(409, "NO_POOL", "no-pool", words);
+  }
   return {
     ...base,
     certificate,

@@ -10,6 +10,7 @@ import { Refusal } from "../kernel/refusal.ts";
 import type { Platform } from "../kernel/routes.ts";
 import type { Ask } from "./ask.ts";
 import { actingPools, prefixOf } from "./pools.ts";
+import { signerRefusal } from "./signer.ts";
 
 export interface JoinsOptions {
   readonly platform: Platform;
@@ -45,10 +46,10 @@ export class Joins {
    * @throws Refusal
    */
   async ask(ask: Ask, token: string, signal: AbortSignal): Promise<MachineJoin> {
-    this.#allowName(actingPools(this.#options.pools()), ask);
+    this.#requireSigner(this.#fitting(actingPools(this.#options.pools()), ask), ask);
     const { deploymentId, tokenId } = await this.#redeem(ask, token, signal);
     const pools = actingPools(this.#options.pools()).filter(({ spec }) => spec.deploymentId === deploymentId);
-    this.#allowName(pools, ask);
+    this.#requireSigner(this.#fitting(pools, ask), ask);
     const [pool] = pools;
     if (pool === undefined) throw noPool();
     const { until, apiServer = this.#options.apiServer } = pool.spec;
@@ -63,12 +64,22 @@ export class Joins {
   }
 
   /** Before the platform is asked, so that no place of the token is lost for a machine that cannot join. */
-  #allowName(pools: readonly MachinePool[], { nodeName }: Ask): void {
+  #fitting(pools: readonly MachinePool[], { nodeName }: Ask): readonly MachinePool[] {
     if (pools.length === 0) throw noPool();
-    if (pools.some((pool) => nodeName.startsWith(prefixOf(pool)))) return;
+    const fitting = pools.filter((pool) => nodeName.startsWith(prefixOf(pool)));
+    if (fitting.length > 0) return fitting;
     const prefixes = [...new Set(pools.map(prefixOf))].sort().slice(0, 3).join(" or ");
     const words = `names of machines here begin with ${prefixes}: join again with --node-name`;
     throw new Refusal(409, "NAME_NOT_ALLOWED", "name-not-allowed", words);
+  }
+
+  /** One that asked before, with the same key, costs nothing. */
+  #requireSigner(pools: readonly MachinePool[], { publicKey }: Ask): void {
+    const known = [...this.#options.joins()];
+    if (known.some(({ spec }) => spec.publicKey === publicKey)) return;
+    const now = this.#options.clock.wallNow();
+    const refusals = pools.map((pool) => signerRefusal(pool, known, now));
+    if (refusals.every((refusal) => refusal !== undefined)) throw refusals[0];
   }
 
   /** A token that many know, or a platform that lets everything in, does not fill the API server. */
@@ -161,11 +172,11 @@ function noPool(): Refusal {
 }
 
 /** Aborts and mistakes pass as they are. */
-function refusalOfServer(error: unknown): unknown {
+export function refusalOfServer(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   if (error.isTransient) {
     return new Refusal(503, "API_SERVER_UNAVAILABLE", "api-server", "the API server could not be asked", RETRY_SECONDS);
   }
-  const words = "the API server refused the MachineJoin; the log of the join server says why";
-  return Object.assign(new Refusal(500, "JOIN_NOT_STORED", "api-server", words), { cause: error });
+  const words = "the API server refused it; the log of the join server says why";
+  return Object.assign(new Refusal(500, "NOT_STORED", "api-server", words), { cause: error });
 }

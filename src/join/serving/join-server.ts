@@ -24,6 +24,8 @@ export interface JoinServerOptions {
   readonly host: string;
   readonly port: number;
   readonly pair: KeyPair;
+  /** PEM of the authority that signs certificates of nodes. A client without one is served as well. */
+  readonly ca: string;
   /** Answers one request. `leave` is called when it only waits from now on. @throws Refusal */
   readonly answer: (request: IncomingMessage, response: ServerResponse, visit: Visit) => Promise<void>;
   readonly clock: Clock;
@@ -49,14 +51,20 @@ export class JoinServer {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Map<string, number>();
   readonly #closing = new AbortController();
+  #pair: KeyPair;
+  #ca: string;
 
   constructor(options: JoinServerOptions) {
     this.#options = options;
+    this.#pair = options.pair;
+    this.#ca = options.ca;
     this.#limits = new Limits(options.clock);
     this.#server = createServer(
       {
-        ...options.pair,
-        minVersion: "TLSv1.3",
+        ...this.#context,
+        // Routes that need a client certificate look at what came of it.
+        requestCert: true,
+        rejectUnauthorized: false,
         handshakeTimeout: HANDSHAKE_MS,
         maxHeaderSize: 8_192,
         headersTimeout: HEADERS_MS,
@@ -89,7 +97,18 @@ export class JoinServer {
 
   /** For connections from now on. */
   serve(pair: KeyPair): void {
-    this.#server.setSecureContext({ ...pair, minVersion: "TLSv1.3" });
+    this.#pair = pair;
+    this.#server.setSecureContext(this.#context);
+  }
+
+  /** For connections from now on: who signs certificates of nodes. */
+  trust(ca: string): void {
+    this.#ca = ca;
+    this.#server.setSecureContext(this.#context);
+  }
+
+  get #context() {
+    return { ...this.#pair, ca: this.#ca, minVersion: "TLSv1.3" as const };
   }
 
   /** @throws Error `EADDRINUSE` and the like. */

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../../base/clock.ts";
 import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
 import { type Answer, approvalLine, isSettled, stateOf } from "../joins/answer.ts";
 import { readAsk } from "../joins/ask.ts";
@@ -8,6 +7,7 @@ import type { JoinMetrics } from "../kernel/metrics.ts";
 import { Refusal } from "../kernel/refusal.ts";
 import { bodyOf, send, sendBody } from "./answers.ts";
 import type { Visit } from "./join-server.ts";
+import { type LeaveRoutesOptions, leaveRoutes } from "./leave-routes.ts";
 import type { Waiting } from "./waiting.ts";
 
 const MAX_BODY = 16_384;
@@ -15,36 +15,40 @@ const POLL_MS = 30_000;
 const TOKEN = /^Join ([!-~]{8,128})$/;
 const UID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export interface RoutesOptions {
+export interface RoutesOptions extends LeaveRoutesOptions {
   readonly joins: Pick<Joins, "ask">;
   /** From the cache. */
   readonly joinOf: (uid: string) => MachineJoin | undefined;
   readonly answer: (join: MachineJoin) => Answer;
   readonly waiting: Waiting;
-  readonly script: string;
+  /** What machines run, by the path's last part. */
+  readonly scripts: Readonly<Record<"script" | "leave-script", string>>;
   readonly version: string;
   /** Of the API server; empty while it is not known. */
   readonly serverVersion: () => string;
-  /** Its calendar is the API server's. */
-  readonly clock: Clock;
   readonly metrics: Pick<JoinMetrics, "joined" | "took">;
 }
 
 /** Of an address that is none, such as `//`. */
 const NOWHERE = { pathname: "", searchParams: new URLSearchParams() };
 
-/** What the join server answers. Only `POST /v1/join` takes a token; a poll needs the unguessable uid that it gave. */
+/**
+ * What the join server answers. Only `POST /v1/join` takes a token; a poll needs the unguessable uid that it gave, and what
+ * is under `/v1/leave` a node's certificate.
+ */
 export function joinRoutes(options: RoutesOptions) {
   return async (request: IncomingMessage, response: ServerResponse, visit: Visit): Promise<void> => {
     const { pathname, searchParams } = URL.parse(request.url ?? "", "https://join.invalid") ?? NOWHERE;
     if (pathname === "/v1/join") return join(options, request, response, visit);
+    if (await leaveRoutes(options, pathname, request, response, visit)) return;
     const uid = /^\/v1\/join\/([^/]+)$/.exec(pathname)?.[1];
-    const isKnown = uid !== undefined || pathname === "/v1/hello" || pathname === "/v1/script";
+    const isKnown = uid !== undefined || pathname === "/v1/hello" || isScript(pathname);
     if (!isKnown) throw new Refusal(404, "NOT_FOUND", "not-found", "there is no such page");
     if (request.method !== "GET") throw new Refusal(405, "METHOD_NOT_ALLOWED", "not-found", "this page is read only");
     if (uid !== undefined) return poll(options, { uid, seen: searchParams.get("seen") }, request, response, visit);
-    if (pathname === "/v1/script") {
-      return sendBody(response, 200, { "content-type": "text/x-shellscript; charset=utf-8" }, options.script);
+    if (isScript(pathname)) {
+      const script = options.scripts[pathname === "/v1/script" ? "script" : "leave-script"];
+      return sendBody(response, 200, { "content-type": "text/x-shellscript; charset=utf-8" }, script);
     }
     const { version, serverVersion, clock } = options;
     const now = clock.wallNow();
@@ -53,6 +57,10 @@ export function joinRoutes(options: RoutesOptions) {
     const seconds = Math.floor(now.getTime() / 1000);
     send(request, response, 200, { version, serverVersion: serverVersion(), now: seconds });
   };
+}
+
+function isScript(pathname: string): boolean {
+  return pathname === "/v1/script" || pathname === "/v1/leave-script";
 }
 
 async function join(
@@ -93,6 +101,7 @@ async function poll(
   }
   const after = find(options, uid);
   const state = stateOf(after);
+  const answer = options.answer(after);
   // A machine that has waited, and not one that asks once more.
   const hasWaited = seen !== null && seen !== state;
   if (hasWaited && state === "Issued") {
@@ -101,7 +110,7 @@ async function poll(
     options.metrics.took(Math.max(tookMs, 0) / 1000);
   }
   if (hasWaited && state === "Denied") options.metrics.joined("denied");
-  send(request, response, 200, options.answer(after));
+  send(request, response, 200, answer);
 }
 
 function find({ joinOf }: RoutesOptions, uid: string): MachineJoin {

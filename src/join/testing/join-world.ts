@@ -8,17 +8,20 @@ import { TLSSocket } from "node:tls";
 import type { ApiError as PlatformError } from "../../api-client/api-error.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
+import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { MachineJoin, MachineJoinStatus } from "../../crds/kinds/machine-join.ts";
 import type { MachinePool, MachinePoolSpec } from "../../crds/kinds/machine-pool.ts";
 import { newSessionKey, pinOf } from "../../debug-link/session-key.ts";
+import type { KeyAndCertificate } from "../../debug-link/x509.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { answerOf } from "../joins/answer.ts";
 import { Joins, type JoinsOptions } from "../joins/joins.ts";
+import { Leaves } from "../joins/leaves.ts";
 import { curlPin } from "../joins/own-key.ts";
 import type { Rejection } from "../kernel/metrics.ts";
 import type { Platform } from "../kernel/routes.ts";
 import { JoinServer } from "../serving/join-server.ts";
-import { joinRoutes } from "../serving/routes.ts";
+import { joinRoutes, type RoutesOptions } from "../serving/routes.ts";
 import { Waiting } from "../serving/waiting.ts";
 
 const NAMESPACE = "sallyport-grants";
@@ -32,11 +35,28 @@ export interface Reply {
   readonly json: Readonly<Record<string, string>>;
 }
 
+interface Ask {
+  readonly body?: string | Buffer;
+  readonly token?: string;
+  readonly text?: boolean;
+  /** The client certificate. */
+  readonly shown?: KeyAndCertificate;
+}
+
+interface WorldOptions {
+  readonly scripts?: RoutesOptions["scripts"];
+  /** Whose certificates of nodes are good. */
+  readonly nodeCa?: string;
+}
+
+const SCRIPTS = { script: "#!/bin/sh\n", "leave-script": "#!/bin/sh\n" };
+
 /** A join server with its real HTTPS, before a platform and an API server of the test's making. */
 export class JoinWorld {
   readonly key = newSessionKey("sallyport-join", new Date());
   readonly rejected: Rejection[] = [];
   readonly joins = new Map<string, MachineJoin>();
+  readonly drains = new Map<string, MachineDrain>();
   /** Bodies that the platform got. */
   readonly redeemed: Parameters<Platform["machines"]["join"]>[0]["body"][] = [];
   /** Heads of requests that the server read, in order. */
@@ -51,7 +71,7 @@ export class JoinWorld {
   ca = newSessionKey("ca", new Date()).certificate;
   readonly #server: JoinServer;
 
-  constructor(clock: Clock = systemClock, script = "#!/bin/sh\n") {
+  constructor(clock: Clock = systemClock, { scripts = SCRIPTS, nodeCa = "" }: WorldOptions = {}) {
     const metrics = {
       rejected: (reason: Rejection) => void this.rejected.push(reason),
       ...{ joined: () => undefined, took: () => undefined },
@@ -62,10 +82,16 @@ export class JoinWorld {
       pools: () => this.pools,
       joins: () => this.joins.values(),
       platform: this.#platform(),
-      client: this.#client(),
+      client: this.#client(this.joins),
+    });
+    const leaves = new Leaves({
+      ...{ namespace: NAMESPACE, clock: systemClock, log: silentLogger, client: this.#client(this.drains) },
+      pools: () => this.pools,
+      joins: () => this.joins.values(),
+      drainsOf: (node) => [...this.drains.values()].filter(({ spec }) => spec.nodeName === node),
     });
     const routes = joinRoutes({
-      joins,
+      ...{ joins, leaves },
       joinOf: (uid) => [...this.joins.values()].find(({ metadata }) => metadata.uid === uid),
       answer: (join) =>
         answerOf(
@@ -76,12 +102,12 @@ export class JoinWorld {
             ...{ clusterDns: "10.96.0.10", clusterDomain: "cluster.local" },
           },
         ),
-      ...{ waiting: this.waiting, script, version: "0.1.0", clock: systemClock, metrics },
+      ...{ waiting: this.waiting, scripts, version: "0.1.0", clock: systemClock, metrics },
       serverVersion: () => this.serverVersion,
     });
     this.#server = new JoinServer({
       ...{ host: "127.0.0.1", port: 0, pair: { cert: this.key.certificate, key: this.key.key } },
-      ...{ clock, log: silentLogger, metrics },
+      ...{ clock, log: silentLogger, metrics, ca: nodeCa || this.ca },
       answer: (request, response, visit) => {
         this.heads.push(`${request.method} ${request.url} ${request.headers.authorization ?? ""}`);
         return routes(request, response, visit);
@@ -89,8 +115,8 @@ export class JoinWorld {
     });
   }
 
-  static async start(clock?: Clock, script?: string): Promise<JoinWorld> {
-    const world = new JoinWorld(clock, script);
+  static async start(clock?: Clock, options?: WorldOptions): Promise<JoinWorld> {
+    const world = new JoinWorld(clock, options);
     await world.#server.listen();
     return world;
   }
@@ -131,12 +157,14 @@ export class JoinWorld {
   }
 
   /** One request; rejects when the server has another key than it should. */
-  ask(method: string, url: string, options: { body?: string | Buffer; token?: string; text?: boolean } = {}) {
+  ask(method: string, url: string, options: Ask = {}) {
     const headers = {
       ...(options.token !== undefined && { authorization: `Join ${options.token}` }),
       ...(options.text === true && { accept: "text/plain" }),
     };
-    const wire: RequestOptions = { method, path: url, headers, agent: false, rejectUnauthorized: false };
+    const { certificate: cert, key } = options.shown ?? {};
+    const shown = cert !== undefined && key !== undefined && { cert, key };
+    const wire: RequestOptions = { method, path: url, headers, agent: false, rejectUnauthorized: false, ...shown };
     return new Promise<Reply>((resolve, reject) => {
       const asked = request({ ...wire, host: "127.0.0.1", port: this.port }, (response) => {
         const { socket } = response;
@@ -171,20 +199,20 @@ export class JoinWorld {
     return { machines: { join, joinServer: async () => ({ reportedAt: "" }) }, close: async () => undefined };
   }
 
-  #client(): JoinsOptions["client"] {
+  #client(objects: Map<string, object>): JoinsOptions["client"] {
     const store = async (_: unknown, object: { readonly metadata: { readonly name?: string } }) => {
       const { name = "" } = object.metadata;
-      if (this.joins.has(name)) throw new ApiError("it exists", { status: 409, reason: "AlreadyExists" });
-      const uid = `00000000-0000-4000-8000-${String(this.joins.size).padStart(12, "0")}`;
+      if (objects.has(name)) throw new ApiError("it exists", { status: 409, reason: "AlreadyExists" });
+      const uid = `00000000-0000-4000-8000-${String(objects.size).padStart(12, "0")}`;
       const creationTimestamp = new Date().toISOString();
       const made = {
         ...object,
         metadata: { name, namespace: NAMESPACE, uid, resourceVersion: "1", creationTimestamp },
       };
-      this.joins.set(name, made as unknown as MachineJoin);
+      objects.set(name, made);
       return made;
     };
-    const get = async (_: unknown, { name }: { readonly name: string }) => this.joins.get(name);
+    const get = async (_: unknown, { name }: { readonly name: string }) => objects.get(name);
     return { create: store, get } as unknown as JoinsOptions["client"];
   }
 }

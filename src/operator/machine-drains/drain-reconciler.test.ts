@@ -140,6 +140,15 @@ describe("what policies say", () => {
     expect(world.said()).toBe(said);
   });
 
+  test("what a machine itself wants is judged as the platform's wish for it", async () => {
+    const world = new World({ leaving: true });
+    await world.look();
+    expect(world.said()).toBe("False/NoGrant");
+    world.grants = [approvedGrant(plan())];
+    await world.look();
+    expect(world.said()).toBe("True/GrantMatched");
+  });
+
   test("a removal needs its own word", async () => {
     const world = new World({ remove: true });
     world.policies = [{ spec: rule("machines/drain", "auto") }];

@@ -7,7 +7,7 @@ import { createClient } from "../../../src/api-client/client.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import type { AgentWorld } from "../agent/agent-world.ts";
-import { signal } from "../wait.ts";
+import { eventually, signal } from "../wait.ts";
 
 export interface Reply {
   readonly status: number;
@@ -23,7 +23,7 @@ export interface AskOptions {
   readonly localAddress?: string;
 }
 
-/** Two join servers in processes of their own, between a platform and an API server that are real. */
+/** Join servers in processes of their own, between a platform and an API server that are real. */
 export class JoinServers {
   readonly programs: readonly Program[];
   readonly ports: readonly number[];
@@ -35,9 +35,11 @@ export class JoinServers {
     this.#watchdog = watchdog;
   }
 
-  static async start({ cluster, gate, keyFile }: AgentWorld): Promise<JoinServers> {
+  /** Machines reach the first of them. */
+  static async start({ cluster, gate, keyFile }: AgentWorld, replicas = 2): Promise<JoinServers> {
     const watchdog = new Watchdog();
-    const ports = [await freePort(), await freePort()];
+    const ports: number[] = [];
+    while (ports.length < replicas) ports.push(await freePort());
     const kubeconfig = await cluster.kubeconfigForServiceAccount(DEFAULT_NAMES.systemNamespace, "sallyport-join");
     const programs: Program[] = [];
     for (const [index, port] of ports.entries()) {
@@ -97,4 +99,16 @@ export async function offerMachines(world: AgentWorld, deploymentId: string, url
     await manager.machineRuntime.joinServer({ params: { id: deploymentId }, body }, signal());
   }
   await manager.close();
+}
+
+/** What an engineer gets once the join server has told the platform where it is. */
+export async function joinStringOf({ deploymentId, engineer }: AgentWorld): Promise<string> {
+  const token = await eventually(
+    () =>
+      engineer.machines
+        .createToken({ params: { id: deploymentId }, body: { maxJoins: 20 } }, signal())
+        .catch(() => undefined),
+    () => true,
+  );
+  return token.joinString ?? "";
 }

@@ -1,6 +1,8 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { connect as connectTcp, createServer as createTcp, type Socket } from "node:net";
 import { join as path } from "node:path";
+import { pipeline } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
@@ -18,7 +20,7 @@ import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
 import { CapturedFields } from "../egress/captured.ts";
 import { eventually, signal } from "../wait.ts";
-import { type AskOptions, JoinServers, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
+import { type AskOptions, JoinServers, joinStringOf, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 
 // Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the
 // machine controller does with a join, and the kubelet.
@@ -69,12 +71,7 @@ beforeAll(async () => {
   world.gate.onHeard = captured.add;
   servers = await JoinServers.start(world);
   ports = servers.ports;
-  const params = { id: world.deploymentId };
-  const token = await eventually(
-    () => world.engineer.machines.createToken({ params, body: { maxJoins: 20 } }, signal()).catch(() => undefined),
-    () => true,
-  );
-  joinString = token.joinString ?? "";
+  joinString = await joinStringOf(world);
 }, 300_000);
 
 afterAll(async () => {
@@ -143,6 +140,85 @@ async function sign({ metadata: { name }, spec }: MachineJoin): Promise<void> {
   await status(name, { state: "Issued", certificate });
 }
 
+const approver = () => ({ kubeconfig: cluster().kubeconfigFor({ user: APPROVER }) });
+const approval = ({ metadata: { name } }: MachineJoin) => [
+  ...["machinejoin", name, "-n", GRANTS, "--type=merge", "-p", '{"spec":{"approved":true}}'],
+];
+
+/** As a Service does: each connection goes to the first replica that takes it. */
+class Service {
+  /** Ports that took a connection. */
+  readonly asked = new Set<number>();
+  readonly #ports: readonly number[];
+  readonly #server = createTcp((from) => this.#pass(from, [...this.#ports]));
+  readonly #sockets = new Set<Socket>();
+
+  constructor(to: readonly number[]) {
+    this.#ports = to;
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the service does not listen");
+    return address.port;
+  }
+
+  /** Connections under way. */
+  live(): number {
+    return this.#sockets.size;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #pass(from: Socket, [port, ...others]: readonly number[]): void {
+    if (port === undefined) return void from.destroy();
+    const to = connectTcp(port, "127.0.0.1");
+    const onRefused = (): void => this.#pass(from, others);
+    to.once("error", onRefused).once("connect", () => {
+      to.off("error", onRefused);
+      this.asked.add(port);
+      this.#sockets.add(from);
+      from.once("close", () => this.#sockets.delete(from));
+      pipeline(from, to, () => undefined);
+      pipeline(to, from, () => undefined);
+    });
+  }
+}
+
+/** The join string of the test, with another port in its address. */
+function joinStringTo(port: number): string {
+  const fields = JSON.parse(Buffer.from(joinString.slice("spj1_".length), "base64url").toString());
+  return `spj1_${Buffer.from(JSON.stringify({ ...fields, url: `https://127.0.0.1:${port}` })).toString("base64url")}`;
+}
+
+/** The machine's own script, until it ends. */
+function runScript(node: string, text = joinString) {
+  const box = new Box();
+  boxes.push(box);
+  box.write("join", text, 0o600);
+  const env = {
+    PATH: `${box.bin}:${process.env.PATH}`,
+    SALLYPORT_JOIN_ROOT: box.root,
+    SALLYPORT_JOIN_LONGEST_PAUSE: "1",
+  };
+  const child = spawn("sh", [SCRIPT, "--token-file", box.tokenFile, "--node-name", node], { env });
+  const out: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => out.push(chunk));
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  return { box, ended, said: () => Buffer.concat(out).toString() };
+}
+
+/** The kubelet. */
+async function registers(node: string): Promise<void> {
+  await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: node } }]);
+  const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady", message: "" }];
+  await admin("patch", "node", node, "--subresource=status", "-p", JSON.stringify({ status: { conditions } }));
+}
+
 test("both replicas have one key, which the pool says and the platform's join string names", async () => {
   const pool = await eventually(
     () => world.admin.get<MachinePool>(machinePools, { namespace: GRANTS, name: "workers" }, signal()),
@@ -157,42 +233,17 @@ test("both replicas have one key, which the pool says and the platform's join st
 });
 
 test("a machine joins with the script when a person lets it in, and its node is Ready", async () => {
-  const box = new Box();
-  boxes.push(box);
-  box.write("join", joinString, 0o600);
-  const env = {
-    PATH: `${box.bin}:${process.env.PATH}`,
-    SALLYPORT_JOIN_ROOT: box.root,
-    SALLYPORT_JOIN_LONGEST_PAUSE: "1",
-  };
-  const child = spawn("sh", [SCRIPT, "--token-file", box.tokenFile], { env });
-  const out: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => out.push(chunk));
-  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  const { box, ended, said } = runScript("m-1");
   const join = await eventually(
     () => joinOf("m-1"),
     () => true,
   );
-  const patch = [
-    "patch",
-    "machinejoin",
-    join.metadata.name,
-    "-n",
-    GRANTS,
-    "--type=merge",
-    "-p",
-    '{"spec":{"approved":true}}',
-  ];
-  const approver = { kubeconfig: cluster().kubeconfigFor({ user: APPROVER }) };
-  expect(await cluster().kubectl(patch, approver)).toMatchObject({ code: 0 });
+  expect(await cluster().kubectl(["patch", ...approval(join)], approver())).toMatchObject({ code: 0 });
   expect((await joinOf("m-1"))?.spec).toMatchObject({ approvedBy: APPROVER, facts: { kubelet: "1.36.3" } });
   await sign(join);
-  // The kubelet.
-  await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: "m-1" } }]);
-  const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady", message: "" }];
-  await admin("patch", "node", "m-1", "--subresource=status", "-p", JSON.stringify({ status: { conditions } }));
-  expect([await ended, Buffer.concat(out).toString()]).toEqual([0, expect.stringContaining("the node m-1 is Ready")]);
-  expect(Buffer.concat(out).toString()).toContain(`kubectl patch machinejoin ${join.metadata.name} `);
+  await registers("m-1");
+  expect([await ended, said()]).toEqual([0, expect.stringContaining("the node m-1 is Ready")]);
+  expect(said()).toContain(`kubectl patch machinejoin ${join.metadata.name} `);
   expect(box.read("etc/kubernetes/kubelet.conf")).toContain(cluster().server);
   expect(box.has("join")).toBe(false);
 }, 120_000);
@@ -258,13 +309,36 @@ describe("an attacker", () => {
   });
 });
 
-test("when a replica is killed the other one goes on with a machine's wait", async () => {
-  const { body } = await ask("POST", "/v1/join", { body: machineAsks("m-8"), at: 1 });
-  await servers.programs[0]?.stop(5_000);
-  const waited = ask("GET", `/v1/join/${body.uid}?seen=Waiting`, { at: 1 });
-  await status(body.name ?? "", { state: "Approved" });
-  expect((await waited).body.state).toBe("Approved");
-});
+test("a machine whose replica is killed under its wait goes on at the other, by the same pin and no second token", async () => {
+  // The first one has shut this address out, for tokens that were tried: it answers polls.
+  const [spare = 0, busy = 0] = ports;
+  const service = new Service([busy, spare]);
+  const { box, ended, said } = runScript("m-8", joinStringTo(await service.listen()));
+  const join = await eventually(
+    () => joinOf("m-8"),
+    () => true,
+  );
+  const used = (await tokens())[0]?.joinCount;
+  // A poll waits, which only the end of its server can end before half a minute is over.
+  await eventually(
+    async () => said().includes("kubectl patch machinejoin") && service.live(),
+    (live) => live === 1,
+  );
+  expect(service.asked).toEqual(new Set([busy]));
+  await servers.programs[1]?.kill("SIGKILL");
+  await eventually(
+    async () => service.asked.has(spare) && service.live(),
+    (live) => live === 1,
+  );
+  expect(await cluster().kubectl(["patch", ...approval(join)], approver())).toMatchObject({ code: 0 });
+  await sign(join);
+  await registers("m-8");
+  expect([await ended, said()]).toEqual([0, expect.stringContaining("the node m-8 is Ready")]);
+  expect((await tokens())[0]?.joinCount).toBe(used);
+  expect(box.has("join")).toBe(false);
+  await service.close();
+  await servers.programs[1]?.start(signal());
+}, 300_000);
 
 test("while the platform is away machines are told to come again, and the token is not used up", async () => {
   const used = (await tokens())[0]?.joinCount;

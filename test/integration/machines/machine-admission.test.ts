@@ -51,6 +51,7 @@ function join(key: string, nodeName: string, metadata: object = {}, said: object
     spec: { ...asked, tokenId: "0123456789abcdef" },
   };
 }
+const LEAVE = { deploymentId: "dep_1", machineId: "m-1", revision: 0, leaving: true };
 const WISH = { deploymentId: "dep_1", machineId: "m-1", revision: 1 };
 function drain(name: string, spec: object = {}, metadata: object = {}): object {
   const named = { name, namespace: GRANTS, ...metadata };
@@ -200,7 +201,7 @@ const ATTACKS: readonly Attack<Who>[] = [
   },
   {
     title: "nor changes a join that it made",
-    ...{ policy: JOIN_SERVER, as: "join", words: "only create joins and report on pools" },
+    ...{ policy: JOIN_SERVER, as: "join", words: "only create joins and drains, and report on pools" },
     args: ours("mjoin", JOIN, { metadata: { labels: { a: "b" } } }),
   },
   {
@@ -209,7 +210,42 @@ const ATTACKS: readonly Attack<Who>[] = [
     ...{ args: CREATE, stdin: () => join("8".repeat(64), "control-plane-1", { labels: { [REMOVED_LABEL]: "true" } }) },
   },
   {
-    title: "nor brings a command before the approver's eyes, as what a machine says of itself",
+    title: "nor drains a node as a person would, without the customer's word",
+    ...{ policy: JOIN_SERVER, as: "join", words: "only for machines that want to leave" },
+    ...{ args: CREATE, stdin: () => drain("m-1-leave-0") },
+  },
+  {
+    title: "nor has one removed that wants to leave",
+    ...{ policy: JOIN_SERVER, as: "join", words: "only for machines that want to leave" },
+    ...{ args: CREATE, stdin: () => drain("m-1-leave-0", { requested: { ...LEAVE, remove: true } }) },
+  },
+  {
+    title: "nor deletes its pods by force",
+    ...{ policy: JOIN_SERVER, as: "join", words: "only for machines that want to leave" },
+    ...{ args: CREATE, stdin: () => drain("m-1-leave-0", { requested: LEAVE, force: true }) },
+  },
+  {
+    title: "nor chooses the grant that covers it",
+    ...{ policy: JOIN_SERVER, as: "join", words: "only for machines that want to leave" },
+    ...{ args: CREATE, stdin: () => drain("m-1-leave-0", { requested: { ...LEAVE, grantName: "sp-1" } }) },
+  },
+  {
+    title: "nor takes the name of another drain",
+    ...{ policy: JOIN_SERVER, as: "join", words: "only for machines that want to leave" },
+    ...{ args: CREATE, stdin: () => drain("m-2-leave-0", { requested: LEAVE }) },
+  },
+  {
+    title: "nor ends a drain",
+    ...{ policy: JOIN_SERVER, as: "join", words: "only create joins and drains" },
+    args: ["delete", "drain", "persons", "-n", GRANTS, "--dry-run=server"],
+  },
+  {
+    title: "a stolen agent does not speak for a machine",
+    ...{ policy: DRAIN_WORDS, as: "agent", words: "or a machine's own" },
+    ...{ args: CREATE, stdin: () => drain("m-1-leave-0", { requested: LEAVE }) },
+  },
+  {
+    title: "a stolen join server brings no command before the approver's eyes, as what a machine says of itself",
     ...{ policy: NO_COMMANDS, as: "join", words: "a fact of a machine" },
     ...{ args: CREATE, stdin: () => join("9".repeat(64), "m-9", {}, { os: PASTE_ME }) },
   },
@@ -411,6 +447,7 @@ describe("let through", () => {
     ["it reports a join", "machines", status("mjoin", JOIN, { state: "Waiting" })],
     ["it reports a drain", "machines", status("drain", "wished", { state: "Waiting" })],
     ["the join server passes a machine on", "join", CREATE, () => join("c".repeat(64), "m-2")],
+    ["and that one wants to leave", "join", CREATE, () => drain("m-1-leave-0", { requested: LEAVE })],
     ["an approver lets a machine in", "approver", ours("mjoin", JOIN, { spec: { approved: true } })],
     ["or refuses it", "approver", ours("mjoin", JOIN, { spec: { deniedReason: "not ours" } })],
     ["or drains a node", "approver", CREATE, () => drain("by-hand")],

@@ -4,35 +4,17 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../../lab/cluster/ports.ts";
+import { packageProblem } from "../../../lab/debian-package.ts";
 import { eventually } from "../wait.ts";
 
 const HELPER = "/usr/lib/squid/basic_ncsa_auth";
 
 /** Why Debian's squid is not here; as root it is installed. Undefined: it is here. */
 export function squidProblem(): string | undefined {
-  if (works()) return undefined;
-  if (process.getuid?.() !== 0) return "squid is not installed, and only root can install it: apt-get install squid";
-  try {
-    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-    execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "squid"], {
-      env,
-      stdio: "ignore",
-      timeout: 120_000,
-    });
-  } catch {
-    return "squid is not installed, and apt-get install squid failed";
-  }
-  return works() ? undefined : "squid was installed and does not start";
-}
-
-function works(): boolean {
-  try {
+  return packageProblem("squid", () => {
     execFileSync("squid", ["-v"], { stdio: "ignore" });
     execFileSync("test", ["-x", HELPER]);
-    return true;
-  } catch {
-    return false;
-  }
+  });
 }
 
 /** A real squid that accepts only this user and password. */

@@ -28,6 +28,9 @@ export const MACHINE_VALIDATING_POLICIES = [
 ] as const;
 export const MACHINE_MUTATING_POLICIES = ["sallyport-stamp-join-approver", "sallyport-stamp-join-denier"] as const;
 
+/** Between a node's name and a number: the name of the drain with which its machine asks to leave. */
+export const LEAVE_INFIX = "-leave-";
+
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
 
@@ -47,7 +50,19 @@ export function machinePolicies(names: InstallationNames, { signServing = false 
   ];
 }
 
-/** The join server says in a pool how it is reached, and writes no other word of it. */
+/** What a machine that wants to leave may ask for: that its own node be emptied, and nothing more. */
+const LEAVE = [
+  "variables.now[?'spec'][?'requested'][?'leaving'].orValue(false)",
+  `variables.now.metadata.name.startsWith(variables.now.spec.nodeName + '${LEAVE_INFIX}')`,
+  "!variables.now.spec[?'force'].orValue(false)",
+  "!('remove' in variables.now.spec.requested)",
+  "!('grantName' in variables.now.spec.requested)",
+].join(" && ");
+
+/**
+ * The join server says in a pool how it is reached, and writes no other word of it. It makes joins, and drains for machines
+ * that want to leave; that the node is the machine's, which CEL cannot look up, the machine controller checks.
+ */
 function joinServer(names: InstallationNames): readonly Manifest[] {
   const username = accountName(names.joinAccount ?? JOIN_ACCOUNT, names);
   return validatingPolicy(
@@ -69,9 +84,14 @@ function joinServer(names: InstallationNames): readonly Manifest[] {
       variables: NOW_AND_WAS,
       validations: [
         forbid(
-          "(request.operation == 'CREATE' && request.resource.resource == 'machinejoins') || (request.operation == 'UPDATE' && " +
+          "(request.operation == 'CREATE' && request.resource.resource in ['machinejoins', 'machinedrains']) || " +
+            "(request.operation == 'UPDATE' && " +
             "request.resource.resource == 'machinepools' && has(request.subResource) && request.subResource == 'status')",
-          "the join server may only create joins and report on pools (status.joinServer)",
+          "the join server may only create joins and drains, and report on pools (status.joinServer)",
+        ),
+        forbid(
+          `request.resource.resource != 'machinedrains' || request.operation != 'CREATE' || (${LEAVE})`,
+          "the join server makes drains only for machines that want to leave (spec.requested.leaving)",
         ),
         forbid(
           `request.operation == 'CREATE' || (${sameBut("variables.now", "variables.was", [["status", "metadata"], ["joinServer"]])} && ${sameMetadata()})`,
@@ -81,7 +101,7 @@ function joinServer(names: InstallationNames): readonly Manifest[] {
         forbid(
           "request.operation != 'CREATE' || (variables.now[?'metadata'][?'labels'].orValue({}).size() == 0 && " +
             "variables.now[?'metadata'][?'annotations'].orValue({}).size() == 0)",
-          "the join server makes joins without labels and annotations",
+          "the join server makes joins and drains without labels and annotations",
         ),
       ],
     },

@@ -1,4 +1,4 @@
-import { GROUP, type InstallationNames, REMOVED_LABEL } from "../../group.ts";
+import { GROUP, type InstallationNames, JOIN_ACCOUNT, REMOVED_LABEL } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { forbid, MACHINE, type Named, stampingPolicy, validatingPolicy } from "./admission-policy.ts";
 import { accountName, BOOKKEEPING, madeByMachines, NOW_AND_WAS, sameMetadata } from "./machine-policies.ts";
@@ -83,8 +83,9 @@ function stamps(): readonly Manifest[] {
 }
 
 /**
- * `requested` marks a drain as the platform's wish, and only the agent writes it; the agent touches no other drain. Only
- * the operator says that the customer's policy or grant covers such a wish (condition Approved).
+ * `requested` marks a drain as the platform's wish, and only the agent writes it; the agent touches no other drain. With
+ * `leaving` it is the wish of a machine, which only the join server writes. Only the operator says that the customer's
+ * policy or grant covers such a wish (condition Approved).
  */
 function drainWords(names: InstallationNames): readonly Manifest[] {
   const agent = accountName(names.agentAccount, names);
@@ -92,6 +93,8 @@ function drainWords(names: InstallationNames): readonly Manifest[] {
   const word = (of: string): string =>
     `variables.${of}[?'status'][?'conditions'].orValue([]).filter(c, c.type == 'Approved')`;
   const mine = (of: string): string => `has(variables.${of}.spec) && 'requested' in variables.${of}.spec`;
+  const join = accountName(names.joinAccount ?? JOIN_ACCOUNT, names);
+  const leaving = "variables.now.spec.requested[?'leaving'].orValue(false)";
   const by = (username: string): string => `request.userInfo.username == '${username}'`;
   const variables: readonly Named[] = [
     ...NOW_AND_WAS,
@@ -112,8 +115,8 @@ function drainWords(names: InstallationNames): readonly Manifest[] {
           "the agent may only make, hasten and cancel drains that the platform asked for (spec.requested)",
         ),
         forbid(
-          `request.operation != 'CREATE' || !(${mine("now")}) || ${by(agent)}`,
-          "spec.requested is the platform's wish, which the agent alone passes on",
+          `request.operation != 'CREATE' || !(${mine("now")}) || (${leaving} ? ${by(join)} : ${by(agent)})`,
+          "spec.requested is the platform's wish, which the agent alone passes on, or a machine's own, which the join server does",
         ),
         forbid(
           `request.operation == 'DELETE' || ${by(operator)} || ${word("now")} == ${word("was")}`,

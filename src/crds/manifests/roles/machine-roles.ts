@@ -120,6 +120,12 @@ function joinRoles(joinAccount: string): readonly MachineRole[] {
           ["create", ...LOOKS],
           "Passes on which machine asks, and hands out what became of it. It can approve none.",
         ),
+        rule(
+          GROUP,
+          ["machinedrains"],
+          ["create", ...LOOKS],
+          "Passes on that a machine wants to leave. An admission policy narrows it to that (spec.requested.leaving).",
+        ),
         rule(GROUP, ["machinepools"], LOOKS, "Sees whether machines may join at all."),
         rule(
           GROUP,
