@@ -100,7 +100,7 @@ onEachDatabase("sallyport release and rollouts", (world: World) => {
     );
     expect([once.code, once.error]).toEqual([9, "2 pending; wait for the customer: acme-us\n"]);
     expect(once.out).toMatch(/^NAME +GROUP +STATE +STATUS +WHY\nacme-eu +group +pending +update-pending .*\nacme-us /);
-    expect(once.out).toContain("RUNNER_DISABLED: nothing installs it; the customer switches releases on");
+    expect(once.out).toContain("RUNNER_DISABLED: nothing installs it; it stays wanted");
     const late = await type(["rollouts", "watch", id, "--timeout", "1s"], of(site));
     expect([late.code, late.error]).toEqual([9, expect.stringContaining("2 pending; wait for the customer: acme-us")]);
     const failure = { code: "ROLLED_BACK", message: "wave 2: web is not ready", internal: false };

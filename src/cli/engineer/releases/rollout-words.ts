@@ -5,8 +5,8 @@ const SILENT_MS = 180_000;
 
 /** The next step, by the code of a deployment's error. Others are only told. */
 const NEXT: Readonly<Record<string, string>> = {
-  RUNNER_DISABLED: "the customer switches releases on: releases.enabled in the chart's values",
-  APPROVAL_PENDING: "the customer reads the plan and approves: kubectl get ro -n sallyport-grants",
+  RUNNER_DISABLED: "it stays wanted; install it by hand, its workloads are observed all the same",
+  APPROVAL_PENDING: "the customer reads the plan and approves: kubectl get rout -n sallyport-grants",
   ROLLOUT_DENIED: "the customer said no: ask, and promote another release",
   PREFLIGHT_CHECKS_FAILED: "nothing was changed: mend the release, or retry once the cluster is mended",
   PROVISIONING_FAILED: "mend it and promote another release, or retry",
