@@ -6,13 +6,14 @@ const docs = join(import.meta.dirname, "../docs");
 const page = readFileSync(join(docs, "security.md"), "utf8");
 const section = page.slice(page.indexOf("## What a stolen X can do"), page.indexOf("## Open and close"));
 const lines = section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| It |"));
-const debug = page.slice(page.indexOf("## Debug sessions"), page.indexOf("## What leaves the cluster"));
-const attacks = debug
-  .slice(debug.indexOf("| Attack |"))
-  .split("\n")
-  .filter((line) => line.startsWith("| "))
-  .slice(1);
-const proofs = [...`${section}${attacks.join("\n")}`.matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g)].map(
+const attacksOf = (from: string, to: string): readonly string[] => {
+  const chapter = page.slice(page.indexOf(from), page.indexOf(to));
+  const rows = chapter.slice(chapter.indexOf("| Attack |")).split("\n");
+  return rows.filter((line) => line.startsWith("| ")).slice(1);
+};
+const debug = attacksOf("## Debug sessions", "## Machines");
+const machines = attacksOf("## Machines", "## What leaves the cluster");
+const proofs = [...[section, ...debug, ...machines].join("\n").matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g)].map(
   ([, title = "", path = ""]) => [title, path] as const,
 );
 
@@ -21,9 +22,12 @@ test("every line of what a stolen identity can do names a test", () => {
   expect(lines.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toEqual([]);
 });
 
-test("every attack on debug sessions names a test, but the two that no program stops", () => {
+test.each([
+  ["debug sessions", debug, 2],
+  ["machines", machines, 1],
+])("every attack on %s names a test, but those that no program stops", (_, attacks, unstopped) => {
   expect(attacks.length).toBeGreaterThan(12);
-  expect(attacks.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toHaveLength(2);
+  expect(attacks.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toHaveLength(unstopped);
 });
 
 test.each([

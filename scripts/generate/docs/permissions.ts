@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { type DebugRole, debugRoles } from "../../../src/crds/manifests/roles/debug-roles.ts";
+import { type MachineRole, machineRoles } from "../../../src/crds/manifests/roles/machine-roles.ts";
 import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 
@@ -47,7 +48,7 @@ export function permissionsPage(): string {
   return `${[
     "<!-- Made by `npm run generate` from src/crds/manifests. Do not edit. -->",
     "# Permissions",
-    "Every right that an installation has, and why. No rule has a wildcard; none reaches pod exec (but the role of debug sessions' mode `exec`, which is off by default), escalate or impersonate, nor\nSecrets, but for one of its own that `observe.redactNames` adds. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes; `observe.nodes` and `metrics.auth.enabled` add their own. With `observe.scope: cluster` the role `sallyport-agent-observe` holds in the whole cluster, and not in the opened namespaces alone. Who installs that way holds the\nroles of `deploy/manifests/installer.yaml`: the same rules again, as a person can hand out only what the person has.",
+    "Every right that an installation has, and why. No rule has a wildcard; none reaches pod exec (but the role of debug sessions' mode `exec`, which is off by default), escalate or impersonate, nor\nSecrets, but for one of its own that `observe.redactNames` adds, and the join server's own key with `machines.enabled`. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes; `observe.nodes` and `metrics.auth.enabled` add their own. With `observe.scope: cluster` the role `sallyport-agent-observe` holds in the whole cluster, and not in the opened namespaces alone. Who installs that way holds the\nroles of `deploy/manifests/installer.yaml`: the same rules again, as a person can hand out only what the person has.",
     "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, and any other lender is a person who may\napprove its tier, tokens are for grant accounts only, a\nrestart changes nothing but the restart annotation, and a cordon nothing but `spec.unschedulable`.",
     ...HOLDERS.flatMap(([holder, title, about]) => [
       `## ${title}`,
@@ -60,6 +61,9 @@ export function permissionsPage(): string {
     "## Debug sessions",
     "Only with `debugSessions.enabled`, or `deploy/manifests/debug-sessions.yaml`; not with `rbac.scope: namespaces`. A mode that is off in\n`debugSessions.modes` has no role, and the operator may not lend it. Admission policies narrow the rest: the operator binds a mode's\nrole to accounts of sessions alone, the tunnel writes `status.tunnel` and nothing else, and takes tokens of accounts of\nsessions alone. No mode writes an object; `exec` runs commands in containers.",
     ...debugRoles(DEFAULT_NAMES).flatMap(debugSection),
+    "## Machines",
+    "Only with `machines.enabled`, or `deploy/manifests/machines.yaml`. The right to delete pods is there with `machines.allowForce` alone, and the right to\nhave serving certificates signed with `machines.signServing`; both are shown here. Admission policies narrow the rest: the machine\ncontroller approves its own requests for joins that were let in and renewals of joined machines, changes nothing of a node but what a cordon\nneeds, and evicts pods by their uid; the join server creates joins and drains of machines that leave, and says on a pool where it listens.",
+    ...machineRoles(DEFAULT_NAMES, { allowForce: true, signServing: true }).flatMap(machineSection),
     ...WITHOUT,
   ].join("\n\n")}\n`;
 }
@@ -92,6 +96,25 @@ const DEBUG_REACHES: Readonly<Record<DebugRole["reach"], string>> = {
 
 function debugSection({ name, holder, reach, about, rules }: DebugRole): readonly string[] {
   return table(name, `${DEBUG_REACHES[reach]}, of the ${holder}`, about, rules);
+}
+
+const MACHINE_REACHES: Readonly<Record<MachineRole["reach"], string>> = {
+  grants: "in the grants namespace",
+  system: "in its own namespace",
+  "node-leases": "in the namespace `kube-node-lease`",
+  cluster: "in the whole cluster",
+};
+
+const MACHINE_HOLDERS: Readonly<Record<MachineRole["holder"], string>> = {
+  agent: "of the agent",
+  operator: "of the operator",
+  join: "of the join server",
+  machines: "of the machine controller",
+  person: "of people, once you bind it",
+};
+
+function machineSection({ name, holder, reach, about, rules }: MachineRole): readonly string[] {
+  return table(name, `${MACHINE_REACHES[reach]}, ${MACHINE_HOLDERS[holder]}`, about, rules);
 }
 
 function section({ name, reach, about, rules }: ShippedRole): readonly string[] {

@@ -35,7 +35,7 @@ export interface MachineRole {
 }
 
 /** Every role of machines. None reaches Secrets but the join server's own, and none runs or changes a workload. */
-function machineRoles(names: InstallationNames, options: MachineOptions = {}): readonly MachineRole[] {
+export function machineRoles(names: InstallationNames, options: MachineOptions = {}): readonly MachineRole[] {
   const { joinAccount = JOIN_ACCOUNT, machinesAccount = MACHINES_ACCOUNT } = names;
   return [
     ...passingRoles(names),
