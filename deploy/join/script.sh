@@ -245,6 +245,6 @@ main() {
   [ -z "$dry" ] || { say "this machine has joined already"; exit 0; }
   start_kubelet
   case $token_file in '' | -) ;; *) rm -f "$token_file" ;; esac; rm -f "$state/asked"
-  say "the node $node is Ready; to leave the cluster: curl -fsS --pinnedpubkey '$pin' -k '$url/v1/leave-script' | sudo sh -s"
+  say "the node $node is Ready; to leave the cluster, where the customer has that on: curl -fsS --pinnedpubkey '$pin' -k '$url/v1/leave-script' | sudo sh -s"
 }
 main

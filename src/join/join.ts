@@ -78,7 +78,8 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
     const told = { waiting, version, metrics, scripts: await scripts() };
     const answer = routesOf(config, { pools, joins, drains }, announcements, shared, told);
     const { host, port } = config;
-    const server = new JoinServer({ host, port, pair: key, ca: announcements.ca, clock, log, metrics, answer });
+    const ca = config.mayLeave ? announcements.ca : undefined;
+    const server = new JoinServer({ host, port, pair: key, ca, clock, log, metrics, answer });
     announcements.onCa = (ca) => server.trust(ca);
     const manager = new Manager({ clock, log, ...processServers(config, { client, clock, log, registry }) });
     manager.addInformer(pools).addInformer(joins).addInformer(drains);
@@ -137,7 +138,9 @@ function routesOf(
     ...told,
     clock: shared.clock,
     joins: new Joins({ ...known, apiServer }),
-    leaves: new Leaves({ ...known, drainsOf: (nodeName) => drains.store.byIndex(BY_NODE, nodeName) }),
+    leaves: config.mayLeave
+      ? new Leaves({ ...known, drainsOf: (nodeName) => drains.store.byIndex(BY_NODE, nodeName) })
+      : undefined,
     joinOf: (uid) => joins.store.byIndex(BY_UID, uid)[0],
     answer(join) {
       const { ca, serverVersion } = announcements;

@@ -84,6 +84,7 @@ describe("the processes", () => {
       SALLYPORT_PLATFORM_URL: "https://platform.example.com",
       SALLYPORT_JOIN_URL: url,
       SALLYPORT_JOIN_API_SERVER: "https://10.0.0.10:6443",
+      SALLYPORT_JOIN_LEAVE: "false",
     });
     expect(envOf(podOf(objects, "sallyport-agent"))).toMatchObject({
       SALLYPORT_AGENT_MACHINES: "true",

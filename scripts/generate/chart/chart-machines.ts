@@ -62,6 +62,10 @@ export const JOIN_VALUES: Branch = branch(
       { pattern: "^(|https://[A-Za-z0-9.\\[\\]:-]+)$" },
     ),
     clusterDNS: text("10.96.0.10", "Address of the cluster's DNS service, for the pods of machines.", { minLength: 1 }),
+    leave: flag(
+      false,
+      "Let a joined machine ask by itself, with its node's certificate, that its node be emptied, where your policy or a grant allows the drain. Each client is then asked for a certificate: name who reaches the port, for a stranger could keep the server busy with long chains.",
+    ),
     port: leaf(8443, PORT, "Port of the join server in its pods and of its Service."),
     tls: branch("Its certificate. Machines know it by its key, whose hash stands in each join string.", {
       existingSecret: text(

@@ -190,6 +190,22 @@ test.each<readonly [string, Partial<MachineFacts> & { state?: string }, readonly
     [],
     false,
   ],
+  [
+    "with which the machine itself asked to leave",
+    {
+      drains: [
+        {
+          ...asked(0, { state: "Waiting", conditions: QUEUED }),
+          spec: {
+            nodeName: "m-1",
+            requested: { deploymentId: DEPLOYMENT, machineId: "box", revision: 0, leaving: true },
+          },
+        },
+      ],
+    },
+    [],
+    false,
+  ],
   ["that a person made and that waits", { drains: [drain({ state: "Waiting", conditions: QUEUED })] }, [], false],
   [
     "of an earlier machine of this name",

@@ -149,7 +149,8 @@ function askedDrains({ deploymentId, member, drains }: MachineFacts): readonly M
   const revision = ({ spec }: MachineDrain): number => spec.requested?.revision ?? -1;
   return drains
     .filter(({ metadata, spec: { requested } }) => {
-      if (metadata.deletionTimestamp !== undefined) return false;
+      // What the machine itself wants, the platform did not ask for and cannot cancel.
+      if (metadata.deletionTimestamp !== undefined || requested?.leaving === true) return false;
       return requested?.deploymentId === deploymentId && requested.machineId === member.machineId;
     })
     .toSorted((a, b) => revision(b) - revision(a));

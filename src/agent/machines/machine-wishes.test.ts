@@ -210,6 +210,22 @@ describe("a wish", () => {
     expect(world.specs.map(({ name }) => name)).toEqual(["m-1-leave-0"]);
   });
 
+  test("takes no drain of another node away, whose name is written alike", async () => {
+    const world = new World();
+    world.objects.set("m-1-lan-3", {
+      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachineDrain" },
+      metadata: {
+        ...{ name: "m-1-lan-3", namespace: NAMESPACE, uid: "o", resourceVersion: "1" },
+        creationTimestamp: "2026-01-01T11:00:00Z",
+      },
+      spec: { nodeName: "m-1-lan", requested: { ...requested, machineId: "other", revision: 3 } },
+      status: { state: "Drained", drainedAt: "2026-01-01T11:30:00Z" },
+    });
+    world.sync();
+    await world.settle(wish("drain", 3));
+    expect(world.specs).toEqual([expect.objectContaining({ name: "m-1-lan-3", nodeName: "m-1-lan" })]);
+  });
+
   test("to remove is a drain of its own beside the one that emptied the node", async () => {
     const world = new World();
     await world.settle(wish("drain", 3));

@@ -121,7 +121,9 @@ function create(
   // The customer's word on this very wish; a new one has a new name.
   if (isDeleted(name)) return [{ do: "refuse", because: "deleted" }];
   const holder = drains.find(({ metadata }) => metadata.name === name);
-  const isLeft = holder?.spec.requested !== undefined && isOfEarlierNode(holder, bornAt(member, node));
+  // Names of two nodes may be alike: `a.b` and `a-b`.
+  const isOwn = holder?.spec.nodeName === nodeName && holder.spec.requested?.deploymentId === deploymentId;
+  const isLeft = holder !== undefined && isOwn && isOfEarlierNode(holder, bornAt(member, node));
   if (holder !== undefined && !isLeft) return [{ do: "refuse", because: "name taken" }];
   const command = remove ? "machines/remove" : "machines/drain";
   const grantName = grantFor(deploymentId, command, machineId, grants);

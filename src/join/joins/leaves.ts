@@ -23,6 +23,8 @@ export interface LeavesOptions {
 }
 
 const MINUTE_MS = 60_000;
+/** An empty node is drained at once: without a bound its root could fill the API server with ended drains. */
+const MAX_ENDED = 5;
 
 /** Lets a joined machine ask that its node be emptied. The customer's policy or grant decides, as on the vendor's wishes. */
 export class Leaves {
@@ -42,6 +44,10 @@ export class Leaves {
     const own = drainsOf(nodeName).filter((drain) => drain.spec.requested?.leaving === true);
     const open = own.find((drain) => !isOver(drain) && drain.metadata.deletionTimestamp === undefined);
     if (open !== undefined) return open;
+    if (own.filter(isOver).length >= MAX_ENDED) {
+      const words = `this machine has left ${MAX_ENDED} times: the customer deletes its ended MachineDrains, or removes it`;
+      throw new Refusal(409, "TOO_MANY_DRAINS", "rate", words);
+    }
     // One name until it ends, so that a second ask after a lost answer meets the first.
     const name = `${nodeName}${LEAVE_INFIX}${Math.max(-1, ...own.map(numberOf)) + 1}`;
     const deadlineMs = clock.wallNow().getTime() + (deadlineMinutes ?? 0) * MINUTE_MS;
@@ -69,6 +75,14 @@ export class Leaves {
       .catch((error: unknown) => {
         throw refusalOfServer(error);
       });
+    if (stored !== undefined && (stored.spec.nodeName !== nodeName || stored.spec.requested?.leaving !== true)) {
+      throw new Refusal(
+        409,
+        "NAME_TAKEN",
+        "taken",
+        `there is a MachineDrain ${name} that this machine did not ask for`,
+      );
+    }
     if (stored === undefined) throw new Refusal(503, "TRY_AGAIN", "api-server", "the drain is just being deleted", 1);
     return stored;
   }

@@ -9,6 +9,7 @@ import {
   matching,
   nonEmpty,
   type SettingsOf,
+  truth,
 } from "../../base/settings.ts";
 import { DEFAULT_NAMES, NAMESPACE_NAME } from "../../crds/group.ts";
 
@@ -22,6 +23,7 @@ export interface JoinConfig extends ProcessSettings, PlatformSettings {
   readonly caFile: string;
   readonly clusterDns: string;
   readonly clusterDomain: string;
+  readonly mayLeave: boolean;
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
 }
@@ -76,6 +78,12 @@ export const JOIN_SETTINGS: SettingsOf<JoinConfig> = {
     default: "cluster.local",
     doc: "The cluster's DNS domain, for the pods of machines.",
     parse: matching(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, "a DNS domain"),
+  },
+  mayLeave: {
+    env: "SALLYPORT_JOIN_LEAVE",
+    default: "false",
+    doc: "Whether a joined machine may ask by itself that its node be emptied. Each client is then asked for a certificate, and to judge a long chain costs up to a third of a second.",
+    parse: truth,
   },
   systemNamespace: {
     env: "SALLYPORT_SYSTEM_NAMESPACE",

@@ -13,6 +13,8 @@ import { Limits } from "./limits.ts";
 const MAX_CONNECTIONS = 1_024;
 /** Of one address, which may be a gateway before many machines: half of all. */
 const MAX_CONNECTIONS_OF_ONE = 512;
+/** Of one address where clients are asked for certificates: each may bring 100 KB of them, which are held. */
+const MAX_CONNECTIONS_WITH_CERTIFICATES = 64;
 const HANDSHAKE_MS = 5_000;
 const HEADERS_MS = 5_000;
 /** The whole request, 16 KiB at most. */
@@ -24,8 +26,11 @@ export interface JoinServerOptions {
   readonly host: string;
   readonly port: number;
   readonly pair: KeyPair;
-  /** PEM of the authority that signs certificates of nodes. A client without one is served as well. */
-  readonly ca: string;
+  /**
+   * PEM of the authority that signs certificates of nodes: a client is asked for one, and served without one as well.
+   * Undefined: no client is asked, because TLS reads and judges what a stranger shows before any bound of ours counts.
+   */
+  readonly ca: string | undefined;
   /** Answers one request. `leave` is called when it only waits from now on. @throws Refusal */
   readonly answer: (request: IncomingMessage, response: ServerResponse, visit: Visit) => Promise<void>;
   readonly clock: Clock;
@@ -52,7 +57,7 @@ export class JoinServer {
   readonly #connections = new Map<string, number>();
   readonly #closing = new AbortController();
   #pair: KeyPair;
-  #ca: string;
+  #ca: string | undefined;
 
   constructor(options: JoinServerOptions) {
     this.#options = options;
@@ -63,7 +68,7 @@ export class JoinServer {
       {
         ...this.#context,
         // Routes that need a client certificate look at what came of it.
-        requestCert: true,
+        requestCert: options.ca !== undefined,
         rejectUnauthorized: false,
         handshakeTimeout: HANDSHAKE_MS,
         maxHeaderSize: 8_192,
@@ -103,12 +108,13 @@ export class JoinServer {
 
   /** For connections from now on: who signs certificates of nodes. */
   trust(ca: string): void {
+    if (this.#ca === undefined) return;
     this.#ca = ca;
     this.#server.setSecureContext(this.#context);
   }
 
   get #context() {
-    return { ...this.#pair, ca: this.#ca, minVersion: "TLSv1.3" as const };
+    return { ...this.#pair, ...(this.#ca !== undefined && { ca: this.#ca }), minVersion: "TLSv1.3" as const };
   }
 
   /** @throws Error `EADDRINUSE` and the like. */
@@ -140,7 +146,7 @@ export class JoinServer {
   #admit(socket: Socket): void {
     const { remoteAddress: address = "" } = socket;
     const count = this.#connections.get(address) ?? 0;
-    if (count >= MAX_CONNECTIONS_OF_ONE) {
+    if (count >= (this.#ca === undefined ? MAX_CONNECTIONS_OF_ONE : MAX_CONNECTIONS_WITH_CERTIFICATES)) {
       this.#options.metrics.rejected("connections");
       socket.destroy();
       return;

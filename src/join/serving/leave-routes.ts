@@ -12,7 +12,8 @@ const MAX_MINUTES = 525_600;
 const PATH = /^\/v1\/leave\/([^/]+)(?:\/([^/]+))?$/;
 
 export interface LeaveRoutesOptions {
-  readonly leaves: Pick<Leaves, "ask" | "look">;
+  /** Undefined: machines do not leave by themselves here. */
+  readonly leaves: Pick<Leaves, "ask" | "look"> | undefined;
   /** Its calendar is the API server's. */
   readonly clock: Clock;
 }
@@ -31,7 +32,7 @@ export async function leaveRoutes(
   { signal }: Pick<Visit, "signal">,
 ): Promise<boolean> {
   const [, nodeName, uid] = PATH.exec(pathname) ?? [];
-  if (nodeName === undefined) return false;
+  if (nodeName === undefined || leaves === undefined) return false;
   if (nodeOf(request.socket, clock.wallNow()) !== nodeName) {
     throw new Refusal(403, "NOT_YOUR_NODE", "certificate", "a machine asks for its own node alone");
   }

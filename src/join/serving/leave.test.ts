@@ -168,3 +168,34 @@ test("other routes take clients with any certificate, or none", async () => {
   expect((await world.ask("GET", "/v1/leave-script")).status).toBe(200);
   expect((await world.ask("PUT", "/v1/leave/m-1", { shown: own })).status).toBe(405);
 });
+
+test("five drains of its own that have ended are enough until the customer deletes one", async () => {
+  for (let times = 0; times < 5; times += 1) {
+    const { json } = await leave();
+    const made = [...world.drains.values()].find(({ metadata }) => metadata.name === json.name);
+    if (made !== undefined) drainIs({ state: "Drained" }, made);
+  }
+  expect(await leave()).toMatchObject({ status: 409, json: { code: "TOO_MANY_DRAINS" } });
+  world.drains.delete("m-1-leave-0");
+  expect((await leave()).status).toBe(202);
+});
+
+test("a drain of that name which the machine did not ask for is not taken for its own", async () => {
+  await leave();
+  const { requested: _, ...spec } = drain().spec;
+  world.drains.set("m-1-leave-0", { ...drain(), spec });
+  expect(await leave()).toMatchObject({ status: 409, json: { code: "NAME_TAKEN" } });
+});
+
+test("where the customer has that off no machine leaves, and no client is asked for a certificate", async () => {
+  const off = await JoinWorld.start();
+  for (const [method, url] of [
+    ["POST", "/v1/leave/m-1"],
+    ["GET", "/v1/leave/m-1/uid"],
+    ["GET", "/v1/leave-script"],
+  ] as const) {
+    expect(await off.ask(method, url, { shown: own })).toMatchObject({ status: 404, json: { code: "LEAVE_OFF" } });
+  }
+  expect(off.shownCertificates).toBe(0);
+  await off.close();
+});

@@ -42,6 +42,9 @@ export function joinRoutes(options: RoutesOptions) {
     if (pathname === "/v1/join") return join(options, request, response, visit);
     if (await leaveRoutes(options, pathname, request, response, visit)) return;
     const uid = /^\/v1\/join\/([^/]+)$/.exec(pathname)?.[1];
+    if (options.leaves === undefined && pathname.startsWith("/v1/leave")) {
+      throw new Refusal(404, "LEAVE_OFF", "not-found", "the customer lets no machine leave by itself: ask for a drain");
+    }
     const isKnown = uid !== undefined || pathname === "/v1/hello" || isScript(pathname);
     if (!isKnown) throw new Refusal(404, "NOT_FOUND", "not-found", "there is no such page");
     if (request.method !== "GET") throw new Refusal(405, "METHOD_NOT_ALLOWED", "not-found", "this page is read only");

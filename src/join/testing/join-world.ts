@@ -62,6 +62,8 @@ export class JoinWorld {
   /** Heads of requests that the server read, in order. */
   readonly heads: string[] = [];
   readonly waiting: Waiting;
+  /** Requests over connections on which the client has shown a certificate. */
+  shownCertificates = 0;
   pools: MachinePool[] = [pool("workers", "dep_1")];
   /** What the platform says instead of yes. */
   refusal: PlatformError | undefined;
@@ -91,7 +93,7 @@ export class JoinWorld {
       drainsOf: (node) => [...this.drains.values()].filter(({ spec }) => spec.nodeName === node),
     });
     const routes = joinRoutes({
-      ...{ joins, leaves },
+      ...{ joins, leaves: nodeCa === "" ? undefined : leaves },
       joinOf: (uid) => [...this.joins.values()].find(({ metadata }) => metadata.uid === uid),
       answer: (join) =>
         answerOf(
@@ -107,8 +109,9 @@ export class JoinWorld {
     });
     this.#server = new JoinServer({
       ...{ host: "127.0.0.1", port: 0, pair: { cert: this.key.certificate, key: this.key.key } },
-      ...{ clock, log: silentLogger, metrics, ca: nodeCa || this.ca },
+      ...{ clock, log: silentLogger, metrics, ca: nodeCa === "" ? undefined : nodeCa },
       answer: (request, response, visit) => {
+        if ((request.socket as TLSSocket).getPeerX509Certificate?.() !== undefined) this.shownCertificates += 1;
         this.heads.push(`${request.method} ${request.url} ${request.headers.authorization ?? ""}`);
         return routes(request, response, visit);
       },

@@ -79,6 +79,7 @@ export async function seedFleet(world: DrainWorld, nodes: number, pods: number):
   await eventually(
     () => world.admin.get<DaemonSet>(resources.daemonSets, { namespace: SHOP, name: "logs" }, signal()),
     ({ status }) => status?.numberReady === DRAINED.length,
+    300_000,
   );
 }
 

@@ -36,7 +36,11 @@ export class JoinServers {
   }
 
   /** Machines reach the first of them. */
-  static async start({ cluster, gate, keyFile }: AgentWorld, replicas = 2): Promise<JoinServers> {
+  static async start(
+    { cluster, gate, keyFile }: AgentWorld,
+    replicas = 2,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<JoinServers> {
     const watchdog = new Watchdog();
     const ports: number[] = [];
     while (ports.length < replicas) ports.push(await freePort());
@@ -51,6 +55,7 @@ export class JoinServers {
         SALLYPORT_JOIN_PORT: String(port),
         SALLYPORT_JOIN_URL: `https://127.0.0.1:${ports[0]}`,
         SALLYPORT_JOIN_CA_FILE: cluster.caFile,
+        ...more,
       };
       const [name, logs] = [`join-${index}`, cluster.dir];
       programs.push(productProcess({ kind: "join", name, logs, port: await freePort(), watchdog, env }));

@@ -78,7 +78,7 @@ beforeAll(async () => {
   );
   controller.catch(() => undefined);
   await offerMachines(world, world.deploymentId);
-  servers = await JoinServers.start(world, 1);
+  servers = await JoinServers.start(world, 1, { SALLYPORT_JOIN_LEAVE: "true" });
   port = servers.ports[0] ?? 0;
   box = await joined(await joinStringOf(world));
 }, 300_000);

@@ -33,6 +33,8 @@
   value: {{ .Values.join.port | quote }}
 - name: SALLYPORT_JOIN_API_SERVER
   value: {{ .Values.join.apiServer | quote }}
+- name: SALLYPORT_JOIN_LEAVE
+  value: {{ .Values.join.leave | quote }}
 - name: SALLYPORT_JOIN_CLUSTER_DNS
   value: {{ .Values.join.clusterDNS | quote }}
 - name: SALLYPORT_JOIN_CLUSTER_DOMAIN
