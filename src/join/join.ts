@@ -152,9 +152,12 @@ function routesOf(
 
 /** The clients of the join server: what machines run. */
 async function scripts(): Promise<RoutesOptions["scripts"]> {
-  const read = (name: string): Promise<string> =>
-    readFile(fileURLToPath(import.meta.resolve(`../../deploy/join/${name}.sh`)), "utf8");
-  return { script: await read("script"), "leave-script": await read("leave") };
+  // Written out: the image takes the files that it finds named so.
+  const [script, leave] = await Promise.all([
+    readFile(fileURLToPath(import.meta.resolve("../../deploy/join/script.sh")), "utf8"),
+    readFile(fileURLToPath(import.meta.resolve("../../deploy/join/leave.sh")), "utf8"),
+  ]);
+  return { script, "leave-script": leave };
 }
 
 async function firstKey(

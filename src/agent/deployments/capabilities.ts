@@ -28,10 +28,7 @@ export interface CapabilityFacts {
 export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: CapabilityFacts): Capability[] {
   if (accepted.length === 0) {
     const detail = "waits until the customer accepts this deployment in the cluster";
-    return [
-      ...[...KEYS, "debug" as const, "machines" as const].map((key): Capability => ({ key, state: "denied", detail })),
-      RELEASES,
-    ];
+    return [...KEYS, "debug", "machines", RELEASES.key].map((key) => ({ key, state: "denied", detail }));
   }
   const reads = missing.some(
     ({ reach, namespace, group, resource }) =>

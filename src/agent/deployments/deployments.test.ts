@@ -600,7 +600,7 @@ describe("a deployment that the customer has not accepted", () => {
     ]);
     expect(world.condition()).toBe("Waiting Reported=True/Acknowledged");
     const [body] = world.bodies;
-    expect(body?.capabilities?.every(({ state }) => state !== "granted")).toBe(true);
+    expect(body?.capabilities?.every(({ state }) => state === "denied")).toBe(true);
     expect([body?.resourceHeartbeats, body?.observedInventoryBatches]).toEqual([undefined, undefined]);
     expect(body?.state).not.toHaveProperty("environmentInfo");
     expect(all()).not.toContain("shop");
