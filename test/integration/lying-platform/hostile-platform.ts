@@ -139,7 +139,8 @@ export class HostilePlatform {
 
   #deployment(): object {
     const { deploymentId: id } = this;
-    const facts = { status: "running", platform: "kubernetes", deploymentModel: "pull" };
+    const releases = { desiredReleaseId: null, currentReleaseId: null };
+    const facts = { status: "running", platform: "kubernetes", deploymentModel: "pull", ...releases };
     return { id, name: "shop", projectId: newId("prj"), ...facts, stackState: null };
   }
 

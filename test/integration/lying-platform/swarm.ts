@@ -165,7 +165,8 @@ export function tellsNothing({ state, capabilities, resourceHeartbeats, observed
 }
 
 function deployment(id: string): object {
-  const facts = { status: "running", platform: "kubernetes", deploymentModel: "pull" };
+  const releases = { desiredReleaseId: null, currentReleaseId: null };
+  const facts = { status: "running", platform: "kubernetes", deploymentModel: "pull", ...releases };
   return { id, name: "shop", projectId: newId("prj"), ...facts, stackState: null };
 }
 
