@@ -1,6 +1,6 @@
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
 
-/** What a release may install, as a chart's value or by default. Anything else is refused, whatever a role allows. */
+/** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
 export const RELEASE_KINDS = [
   "Deployment.apps",
   "StatefulSet.apps",
