@@ -1,4 +1,5 @@
 import Type, { type TUnsafe } from "typebox";
+import type { Manifest } from "../manifest.ts";
 import { DeploymentRef, Digest, Line, PlatformId, rules } from "../schema.ts";
 import type { Kind, ObjectOf } from "./kind.ts";
 import { asAsked } from "./kind-rules.ts";
@@ -9,17 +10,7 @@ export const MAX_RELEASE_OBJECTS = 300;
 export const MAX_WAVES = 64;
 
 /** One object as it is applied. */
-export interface ReleaseManifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly [field: string]: unknown;
-}
+export type ReleaseManifest = Manifest;
 
 /** Any Kubernetes object: kept, not pruned. The API server checks that it has `apiVersion`, `kind` and `metadata`. */
 const EmbeddedObject: TUnsafe<ReleaseManifest> = Type.Unsafe<ReleaseManifest>({

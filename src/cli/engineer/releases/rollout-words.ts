@@ -6,7 +6,7 @@ const SILENT_MS = 180_000;
 /** The next step, by the code of a deployment's error. Others are only told. */
 const NEXT: Readonly<Record<string, string>> = {
   RUNNER_DISABLED: "it stays wanted; install it by hand, its workloads are observed all the same",
-  APPROVAL_PENDING: "the customer reads the plan and approves: kubectl get rout -n sallyport-grants",
+  APPROVAL_PENDING: "the customer reads the plan and approves",
   ROLLOUT_DENIED: "the customer said no: ask, and promote another release",
   PREFLIGHT_CHECKS_FAILED: "nothing was changed: mend the release, or retry once the cluster is mended",
   PROVISIONING_FAILED: "mend it and promote another release, or retry",
