@@ -62,7 +62,7 @@ const ObjectRef = Type.String({
   description: "Kind.group/namespace/name.",
 });
 const ASKED = ["deploymentId", "action", "requestedAt", "deadline"];
-const OPTIONALLY_ASKED = ["contentName", "contentDigest", "previousContentName"];
+const OPTIONALLY_ASKED = ["contentName", "contentDigest"];
 
 const Spec = Type.Object(
   {
@@ -72,7 +72,6 @@ const Spec = Type.Object(
     action: Words(ROLLOUT_ACTIONS),
     contentName: Type.Optional(GrantName),
     contentDigest: Type.Optional(Digest),
-    previousContentName: Type.Optional(GrantName),
     requestedAt: DateTime,
     deadline: DateTime,
     // The customer's words.
@@ -160,6 +159,8 @@ const Status = Type.Object(
   {
     state: Type.Optional(Words(ROLLOUT_STATES)),
     plan: Type.Optional(Plan),
+    /** What the deployment has now: what is pruned is of it, and a rollout that fails goes back to it. */
+    formerContent: Type.Optional(GrantName),
     /** The digest that an approval has to name: of what was planned. */
     plannedDigest: Type.Optional(Digest),
     approvalLine: Type.Optional(

@@ -27,7 +27,8 @@ export async function crowd(
     },
   ]);
   const names = Array.from({ length: nodes }, (_, index) => `node-${index + 1}`);
-  for (const name of names) await world.workload(`web-${name}`, name, podsEach);
+  // All nodes are drained: pods that are made again would find no other one.
+  for (const name of names) await world.workload(`web-${name}`, name, podsEach, { affinity: onlyOn(name) });
   const controller = await inPod(stack, cluster, "machine-controller", MACHINES_ACCOUNT, {}, signal);
   say(`machines: ${nodes} drains of ${podsEach} pods each, at once`);
   const [usage, startMs] = [measured(controller), performance.now()];
@@ -41,4 +42,9 @@ export async function crowd(
     reached: mib <= GOAL_MIB && core <= GOAL_CORE,
     figures: { mib, core, seconds },
   };
+}
+
+function onlyOn(node: string): object {
+  const terms = [{ matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [node] }] }];
+  return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } };
 }
