@@ -17,6 +17,8 @@ export interface KubectlOptions {
   /** Beside this process's environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** How long it may take. @default two minutes */
+  readonly limitMs?: number;
 }
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
@@ -27,13 +29,13 @@ export function kubectl(
   program: string,
   cacheDir: string,
   args: readonly string[],
-  { kubeconfig, stdin = "", env, signal }: KubectlOptions & { readonly kubeconfig: string },
+  { kubeconfig, stdin = "", env, signal, limitMs = LIMIT_MS }: KubectlOptions & { readonly kubeconfig: string },
 ): Promise<KubectlResult> {
   const all = ["--kubeconfig", kubeconfig, "--cache-dir", cacheDir, ...args];
   return new Promise((done, reject) => {
     const options = {
       maxBuffer: MAX_OUTPUT,
-      timeout: LIMIT_MS,
+      timeout: limitMs,
       ...(signal && { signal }),
       ...(env && { env: { ...process.env, ...env } }),
     };

@@ -30,6 +30,7 @@ interface Run {
 
 const NODE = "node-1";
 const PODS_EACH = 50;
+const LIMIT_MS = 1_800_000;
 const AUDIT_POLICY = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -93,12 +94,13 @@ async function besideKubectl({ drained, wanted, say }: MachinesOptions, signal: 
     return result;
   };
   const theirs = async (): Promise<void> => {
-    const { code, stderr } = await cluster.kubectl(["drain", NODE, "--ignore-daemonsets", "--timeout=30m"], { signal });
+    const args = ["drain", NODE, "--ignore-daemonsets", "--timeout=30m"];
+    const { code, stderr } = await cluster.kubectl(args, { signal, limitMs: LIMIT_MS });
     if (code !== 0) throw new Error(`kubectl drain: ${stderr}`);
   };
   const ours = async (): Promise<void> => {
     const drain = await world.drain({ nodeName: NODE });
-    await world.until(drain, ({ status }) => status?.state === "Drained", 1_800_000);
+    await world.until(drain, ({ status }) => status?.state === "Drained", LIMIT_MS);
   };
   const rows: Row[] = [];
   for (const budgets of [false, true]) {

@@ -199,7 +199,9 @@ export class DrainWorld {
   async clean(nodes: readonly string[]): Promise<void> {
     await this.cluster.kubectl(["delete", "drain", "--all", "-n", GRANTS]);
     await this.cluster.kubectl(["delete", "mpool", "--all", "-n", GRANTS]);
-    await this.cluster.kubectl(["delete", "deploy,pdb,ds,pod", "--all", "-n", SHOP, "--grace-period=0", "--force"]);
+    const all = ["delete", "deploy,pdb,ds,pod", "--all", "-n", SHOP, "--grace-period=0", "--force"];
+    // A benchmark leaves a thousand pods, of which kubectl deletes five a second.
+    await this.cluster.kubectl(all, { limitMs: 600_000 });
     for (const name of nodes) {
       await eventually(
         () => this.node(name),
