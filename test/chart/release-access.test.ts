@@ -26,7 +26,10 @@ async function added(values: object): Promise<readonly Rendered[]> {
 
 test.each([
   ["as they are by default", {}],
-  ["of few kinds and registries", { kinds: ["Deployment.apps", "Service"], registries: ["r.example/a", "r.example/b"] }],
+  [
+    "of few kinds and registries",
+    { kinds: ["Deployment.apps", "Service"], registries: ["r.example/a", "r.example/b"] },
+  ],
   ["that may be exposed", { mayExpose: true }],
 ])("releases %s add the roles, bindings and policies of src/crds, and nothing else", async (_, options) => {
   const wanted = [...openReleases(NAMES, options), ...openNamespaceToReleases("shop", NAMES)];
@@ -41,7 +44,10 @@ test.each([
 
 test("the rights of releases beside those of an installation without are one golden file", async () => {
   const text = ofKind(await added(on()), ...RBAC)
-    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({ metadata, ...rest }))
+    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({
+      metadata,
+      ...rest,
+    }))
     .sort(byKey)
     .map((object) => stringify(object))
     .join("---\n");
