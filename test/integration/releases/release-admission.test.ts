@@ -113,7 +113,16 @@ const ATTACKS: readonly Attack<Who>[] = [
   {
     title: "the account that plans changes nothing of a release's",
     ...{ policy: PLANS, as: "plan", words: "tries out (dryRun=All) and changes nothing" },
-    args: () => ["label", "configmap", "member", "-n", SHOP, "tried=yes", "--overwrite"],
+    // Comes to pass without the policy, and is each time a change.
+    args: () => [
+      "patch",
+      "configmap",
+      "member",
+      "-n",
+      SHOP,
+      "-p",
+      JSON.stringify({ data: { tried: `${Date.now()}` } }),
+    ],
   },
   {
     title: "nor of the customer's",
