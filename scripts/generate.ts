@@ -18,6 +18,7 @@ import {
   openDebugSessions,
   openMachines,
   openNodes,
+  openReleases,
   redactNames,
 } from "../src/crds/manifests/installation.ts";
 import { installerRoles } from "../src/crds/manifests/roles/installer-roles.ts";
@@ -81,6 +82,7 @@ const files = new Map<string, string>([
   ["deploy/manifests/cluster-operations.yaml", text(openCluster())],
   ["deploy/manifests/debug-sessions.yaml", text(openDebugSessions())],
   ["deploy/manifests/machines.yaml", text(openMachines())],
+  ["deploy/manifests/releases.yaml", text(openReleases())],
   ["deploy/manifests/observe-cluster.yaml", text(openAllToObservation())],
   ["deploy/manifests/observe-nodes.yaml", text(openNodes())],
   ["deploy/manifests/redact-names.yaml", text(redactNames())],

@@ -12,10 +12,11 @@ const attacksOf = (from: string, to: string): readonly string[] => {
   return rows.filter((line) => line.startsWith("| ")).slice(1);
 };
 const debug = attacksOf("## Debug sessions", "## Machines");
-const machines = attacksOf("## Machines", "## What leaves the cluster");
-const proofs = [...[section, ...debug, ...machines].join("\n").matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g)].map(
-  ([, title = "", path = ""]) => [title, path] as const,
-);
+const machines = attacksOf("## Machines", "## Releases");
+const releases = attacksOf("## Releases", "## What leaves the cluster");
+const proofs = [
+  ...[section, ...debug, ...machines, ...releases].join("\n").matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g),
+].map(([, title = "", path = ""]) => [title, path] as const);
 
 test("every line of what a stolen identity can do names a test", () => {
   expect(lines.length).toBeGreaterThan(30);
@@ -25,6 +26,7 @@ test("every line of what a stolen identity can do names a test", () => {
 test.each([
   ["debug sessions", debug, 2],
   ["machines", machines, 1],
+  ["releases", releases, 0],
 ])("every attack on %s names a test, but those that no program stops", (_, attacks, unstopped) => {
   expect(attacks.length).toBeGreaterThan(12);
   expect(attacks.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toHaveLength(unstopped);

@@ -46,6 +46,8 @@ export const QUOTA_VALUES: Branch = branch(
     accessGrants: count(5_000, 1, "Requests, open and finished."),
     operationInvocations: count(10_000, 1, "Runs, open and finished."),
     managedDeployments: count(1_000, 1, "Deployments that the vendor lists."),
+    rollouts: count(5_000, 1, "With `releases.enabled`: rollouts, running and ended."),
+    releaseContents: count(200, 1, "With `releases.enabled`: what releases install, up to 1.4 MiB each."),
     serviceAccounts: count(1_000, 1, "Accounts of grants; they go with a grant's end."),
   },
 );

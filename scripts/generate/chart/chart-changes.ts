@@ -76,6 +76,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         description:
           "machines and join, off by default: a machine with the vendor's token becomes a node after you let it in, and nodes are drained after your approval",
       },
+      {
+        kind: "added",
+        description:
+          "releases, off by default: what the vendor promotes is planned, shown, and installed in opened namespaces after your approval",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

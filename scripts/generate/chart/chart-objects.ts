@@ -90,6 +90,7 @@ export function anyOf(roles: readonly string[]): string {
 }
 
 export function operationOf(role: string): string | undefined {
+  if (role === operationRole("release", "apply")) return "$.Values.releases.enabled";
   const mode = DEBUG_MODES.find((each) => role === operationRole("debug", each));
   if (mode !== undefined) return `(index $.Values.debugSessions.modes "${mode}")`;
   const found = OPERATIONS.find(({ plugin, name }) => role === operationRole(plugin, name));

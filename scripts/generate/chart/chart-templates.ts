@@ -8,6 +8,7 @@ import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts
 import { debugTemplates } from "./chart-debug-templates.ts";
 import { machineTemplates } from "./chart-machines-templates.ts";
 import { anyOf, HEAD, MARKS, object, operationOf, when } from "./chart-objects.ts";
+import { releaseTemplates } from "./chart-releases-templates.ts";
 
 /** The chart's templates that are made from `src/crds`: the same objects, with the release's names. */
 export function chartTemplates(): ReadonlyMap<string, string> {
@@ -26,6 +27,7 @@ export function chartTemplates(): ReadonlyMap<string, string> {
     ["admission-policies.yaml", HEAD + policyTemplates(policies)],
     ["debug-sessions.yaml", HEAD + debugTemplates()],
     ["machines.yaml", HEAD + machineTemplates()],
+    ["releases.yaml", HEAD + releaseTemplates()],
     ["account-roles.yaml", HEAD + when(".Values.rbac.create", accountRoles(at("system", "grants", "cluster")))],
     [
       "metrics-auth.yaml",

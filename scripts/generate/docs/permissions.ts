@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { type DebugRole, debugRoles } from "../../../src/crds/manifests/roles/debug-roles.ts";
 import { type MachineRole, machineRoles } from "../../../src/crds/manifests/roles/machine-roles.ts";
+import { type ReleaseRole, releaseRoles } from "../../../src/crds/manifests/roles/release-roles.ts";
 import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 
@@ -61,6 +62,9 @@ export function permissionsPage(): string {
     "## Debug sessions",
     "Only with `debugSessions.enabled`, or `deploy/manifests/debug-sessions.yaml`; not with `rbac.scope: namespaces`. A mode that is off in\n`debugSessions.modes` has no role, and the operator may not lend it. Admission policies narrow the rest: the operator binds a mode's\nrole to accounts of sessions alone, the tunnel writes `status.tunnel` and nothing else, and takes tokens of accounts of\nsessions alone. No mode writes an object; `exec` runs commands in containers.",
     ...debugRoles(DEFAULT_NAMES).flatMap(debugSection),
+    "## Releases",
+    "Only with `releases.enabled`, or `deploy/manifests/releases.yaml`; not with `rbac.scope: namespaces`. A kind that `releases.kinds` leaves out has no\nrule. Admission policies narrow the rest: the account that plans changes nothing, the one that carries a rollout out touches nothing but what a\nrelease has installed, the operator binds the role to these two alone and for two hours at most, and what was shown for approval stays as it was.",
+    ...releaseRoles(DEFAULT_NAMES).flatMap(releaseSection),
     "## Machines",
     "Only with `machines.enabled`, or `deploy/manifests/machines.yaml`. The right to delete pods is there with `machines.allowForce` alone, and the right to\nhave serving certificates signed with `machines.signServing`; both are shown here. Admission policies narrow the rest: the machine\ncontroller approves its own requests for joins that were let in and renewals of joined machines, changes nothing of a node but what a cordon\nneeds, and evicts pods by their uid; the join server creates joins and drains of machines that leave, and says on a pool where it listens.",
     ...machineRoles(DEFAULT_NAMES, { allowForce: true, signServing: true }).flatMap(machineSection),
@@ -96,6 +100,16 @@ const DEBUG_REACHES: Readonly<Record<DebugRole["reach"], string>> = {
 
 function debugSection({ name, holder, reach, about, rules }: DebugRole): readonly string[] {
   return table(name, `${DEBUG_REACHES[reach]}, of the ${holder}`, about, rules);
+}
+
+const RELEASE_REACHES: Readonly<Record<ReleaseRole["reach"], string>> = {
+  grants: "in the grants namespace",
+  opened: "in each opened namespace",
+  cluster: "in the whole cluster (the resource has no namespace)",
+};
+
+function releaseSection({ name, holder, reach, about, rules }: ReleaseRole): readonly string[] {
+  return table(name, `${RELEASE_REACHES[reach]}, of the ${holder}`, about, rules);
 }
 
 const MACHINE_REACHES: Readonly<Record<MachineRole["reach"], string>> = {

@@ -16,6 +16,8 @@ export interface Kind<Spec extends TObject = TObject, Status extends TObject = T
   readonly plural: string;
   readonly shortName: string;
   readonly description: string;
+  /** On the CRD itself. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly spec: Spec;
   /** Absent: the kind is configuration and has no status. */
   readonly status?: Status;
@@ -66,7 +68,7 @@ export function customResourceDefinition(kind: Kind): Readonly<Record<string, un
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${kind.plural}.${GROUP}` },
+    metadata: { name: `${kind.plural}.${GROUP}`, ...(kind.labels && { labels: kind.labels }) },
     spec: {
       group: GROUP,
       scope: "Namespaced",

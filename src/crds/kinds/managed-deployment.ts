@@ -111,6 +111,8 @@ export const MANAGED_DEPLOYMENT = {
   plural: "manageddeployments",
   shortName: "mdep",
   description: "A deployment that asks to be served here, and the namespaces that the customer accepts it for.",
+  // What a release installs is a set by KEP-3659, and the deployment is its parent: other tools then leave it alone.
+  labels: { "applyset.kubernetes.io/is-parent-type": "true" },
   spec: Spec,
   status: Status,
   selectableFields: [".spec.deploymentId"],

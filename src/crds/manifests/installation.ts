@@ -8,10 +8,14 @@ import { MACHINE_POOL } from "../kinds/machine-pool.ts";
 import { MANAGED_DEPLOYMENT } from "../kinds/managed-deployment.ts";
 import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
 import { OPERATION_POLICY } from "../kinds/operation-policy.ts";
+import { RELEASE_CONTENT } from "../kinds/release-content.ts";
+import { ROLLOUT } from "../kinds/rollout.ts";
 import type { Manifest } from "../manifest.ts";
 import { admissionPolicies, STAMPING_POLICIES } from "./admission/admission.ts";
 import { debugPolicies } from "./admission/debug-admission.ts";
 import { machinePolicies } from "./admission/machine-admission.ts";
+import type { ReleaseOptions } from "./admission/release-account-admission.ts";
+import { releasePolicies } from "./admission/release-admission.ts";
 import { debugRbac, debugTargetBinding } from "./roles/debug-roles.ts";
 import { type MachineOptions, machineRbac } from "./roles/machine-roles.ts";
 import {
@@ -23,6 +27,7 @@ import {
   rbac,
   targetBinding,
 } from "./roles/rbac.ts";
+import { releaseRbac, releaseTargetBinding } from "./roles/release-roles.ts";
 
 export const KINDS: readonly Kind[] = [
   ACCESS_GRANT,
@@ -33,6 +38,8 @@ export const KINDS: readonly Kind[] = [
   MACHINE_POOL,
   MACHINE_JOIN,
   MACHINE_DRAIN,
+  RELEASE_CONTENT,
+  ROLLOUT,
 ];
 
 export interface Installation {
@@ -74,6 +81,23 @@ export function openDebugSessions(
 /** What the customer adds to allow debug sessions in an opened namespace. */
 export function openNamespaceToDebug(namespace: string, names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
   return [debugTargetBinding(namespace, names)];
+}
+
+/** What the customer adds to have releases installed; beside it, a setting of agent and operator. */
+export function openReleases(
+  names: InstallationNames = DEFAULT_NAMES,
+  { stamps = true, ...options }: ReleaseOptions & { readonly stamps?: boolean } = {},
+): readonly Manifest[] {
+  const policies = releasePolicies(names, options).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
+  return [...releaseRbac(names, options.kinds), ...policies];
+}
+
+/** What the customer adds to have releases installed in an opened namespace. */
+export function openNamespaceToReleases(
+  namespace: string,
+  names: InstallationNames = DEFAULT_NAMES,
+): readonly Manifest[] {
+  return [releaseTargetBinding(namespace, names)];
 }
 
 /** What the customer adds to let machines join and be drained; beside it, the two processes. */

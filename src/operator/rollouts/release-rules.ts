@@ -1,21 +1,8 @@
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
+import { RELEASE_RESOURCES } from "../../crds/operations/release-kinds.ts";
 
 /** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
-export const RELEASE_KINDS = [
-  "Deployment.apps",
-  "StatefulSet.apps",
-  "DaemonSet.apps",
-  "Job.batch",
-  "CronJob.batch",
-  "Service",
-  "ConfigMap",
-  "PersistentVolumeClaim",
-  "ServiceAccount",
-  "PodDisruptionBudget.policy",
-  "HorizontalPodAutoscaler.autoscaling",
-  "Ingress.networking.k8s.io",
-  "NetworkPolicy.networking.k8s.io",
-] as const;
+export const RELEASE_KINDS: readonly string[] = Object.keys(RELEASE_RESOURCES);
 
 export interface ReleaseRules {
   /** Kind and group, as in {@link RELEASE_KINDS}. */

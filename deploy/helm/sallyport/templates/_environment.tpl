@@ -75,6 +75,9 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- if $values.debugSessions.enabled }}
 {{- include "sallyport.operatorDebugEnv" .root }}
 {{- end }}
+{{- if $values.releases.enabled }}
+{{- include "sallyport.operatorReleasesEnv" .root }}
+{{- end }}
 {{- if $values.machines.enabled }}
 - name: SALLYPORT_OPERATOR_MACHINES_ENABLED
   value: "true"
@@ -125,6 +128,10 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ ternary "on" "off" $values.observe.nodes | quote }}
 - name: SALLYPORT_AGENT_DEBUG_MODES
   value: {{ $values.debugSessions.enabled | ternary (include "sallyport.debugModes" .root) "none" | quote }}
+{{- if $values.releases.enabled }}
+- name: SALLYPORT_RELEASES_ENABLED
+  value: "true"
+{{- end }}
 {{- if $values.machines.enabled }}
 - name: SALLYPORT_AGENT_MACHINES
   value: "true"

@@ -68,6 +68,7 @@
 {{- end -}}
 {{- include "sallyport.debugGuards" . -}}
 {{- include "sallyport.machinesGuards" . -}}
+{{- include "sallyport.releasesGuards" . -}}
 {{- if and $values.proxy.existingSecret (or $values.proxy.http $values.proxy.https) -}}
 {{- fail "proxy.existingSecret and proxy.http or proxy.https are both set: keep one of the two." -}}
 {{- end -}}
@@ -118,7 +119,7 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $known := dict "debug" (list "logs" "read" "exec" "port-forward") -}}
+{{- $known := dict "debug" (list "logs" "read" "exec" "port-forward") "release" (list "install" "update" "delete" "rollback") -}}
 {{- range $plugin, $operations := $values.operations -}}
 {{- $_ := set $known $plugin (keys $operations | sortAlpha) -}}
 {{- end -}}
@@ -132,7 +133,7 @@
 {{- $parts := splitn "/" 2 .pattern -}}
 {{- if ne .pattern "*" -}}
 {{- if not (has $parts._1 (append (default list (get $known $parts._0)) (hasKey $known $parts._0 | ternary "*" ""))) -}}
-{{- fail (printf "%s: %s is no operation, and a rule for it would do nothing. There are kubernetes/%s and debug/%s." $where .pattern (join ", kubernetes/" $known.kubernetes) (join ", debug/" $known.debug)) -}}
+{{- fail (printf "%s: %s is no operation, and a rule for it would do nothing. There are kubernetes/%s, debug/%s and release/%s." $where .pattern (join ", kubernetes/" $known.kubernetes) (join ", debug/" $known.debug) (join ", release/" $known.release)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

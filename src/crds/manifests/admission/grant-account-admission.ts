@@ -13,6 +13,12 @@ function grantAccountsOnly({ grantsNamespace }: InstallationNames): readonly Nam
   return [{ name: "made-by-a-grant-account", expression }];
 }
 
+/** Accounts of rollouts write workloads too: `sallyport-rollout-objects` says what. */
+function notOfRollouts({ grantsNamespace }: InstallationNames): Named {
+  const expression = `!request.userInfo.username.matches('^system:serviceaccount:${grantsNamespace}:(plan|rollout)-[0-9a-f]{12}$')`;
+  return { name: "not-by-the-account-of-a-rollout", expression };
+}
+
 const BEFORE_AND_AFTER: readonly Named[] = [
   { name: "now", expression: "dyn(object)" },
   { name: "was", expression: "dyn(oldObject)" },
@@ -36,7 +42,7 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
     "sallyport-rollout-restart",
     { apiGroups: ["apps"], operations: ["UPDATE"], resources: WORKLOAD_RESOURCES },
     {
-      matchConditions: grantAccountsOnly(names),
+      matchConditions: [...grantAccountsOnly(names), notOfRollouts(names)],
       variables: BEFORE_AND_AFTER,
       validations: [
         forbid(sameBut("variables.now", "variables.was", restart), message),

@@ -5,7 +5,7 @@ import { forbid, MACHINE, type Match, stampingPolicy, validatingPolicy } from ".
 const GRANT_UPDATE: Match = { apiGroups: [GROUP], operations: ["UPDATE"], resources: ["accessgrants"] };
 
 /** CEL: this write sets `field`. */
-function newly(field: string): string {
+export function newly(field: string): string {
   return `has(object.spec.${field}) && !has(oldObject.spec.${field})`;
 }
 

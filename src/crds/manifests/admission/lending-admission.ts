@@ -11,7 +11,7 @@ import {
 import type { Manifest } from "../../manifest.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import { forbid, MACHINE, type Named, validatingPolicy } from "./admission-policy.ts";
-import { clusterWide, operatorOnly, outsideSystem } from "./operator-admission.ts";
+import { clusterWide, LENT_ACCOUNTS, operatorOnly, outsideSystem, RELEASE_ROLE } from "./operator-admission.ts";
 
 /** CEL: true where approvers lend. The chart's template has the release's setting in place of the mode. */
 function approversLend({ lendingMode = "operator" }: InstallationNames): string {
@@ -68,6 +68,11 @@ export function lending(names: InstallationNames): readonly Manifest[] {
           "a service account or node cannot lend an operation's role: a person does",
         ),
         forbid(
+          // An account of a grant would be held by no policy for releases.
+          `!variables.lends || object.roleRef.name != '${RELEASE_ROLE}'`,
+          "the role of releases is lent by the operator alone, to the accounts of one rollout",
+        ),
+        forbid(
           `${nothingAdded("finalizers")} && ${nothingAdded("ownerReferences")}`,
           "a binding of an operation's role takes no finalizer, which keeps it in force after it is deleted, and no owner",
         ),
@@ -116,7 +121,7 @@ function nothingAdded(list: "finalizers" | "ownerReferences"): string {
   return `(!has(${now}) || ${now}.all(e, oldObject != null && has(${was}) && e in ${was}))`;
 }
 
-/** The operator may delete accounts of grants and debug sessions, and no other account of their namespaces. */
+/** The operator may delete accounts of grants, rollouts and debug sessions, and no other account of their namespaces. */
 export function operatorAccounts(names: InstallationNames): readonly Manifest[] {
   const { debugNamespace = DEBUG_NAMESPACE } = names;
   return validatingPolicy(
@@ -126,8 +131,8 @@ export function operatorAccounts(names: InstallationNames): readonly Manifest[] 
       matchConditions: operatorOnly(names),
       validations: [
         forbid(
-          `request.name.matches(request.namespace == '${debugNamespace}' ? '${DEBUG_ACCOUNT.source}' : '${GRANT_ACCOUNT.source}')`,
-          "the operator may only remove the accounts of grants and debug sessions",
+          `request.name.matches(request.namespace == '${debugNamespace}' ? '${DEBUG_ACCOUNT.source}' : '${LENT_ACCOUNTS}')`,
+          "the operator may only remove the accounts of grants and debug sessions, and those of rollouts",
         ),
       ],
     },

@@ -3,14 +3,14 @@ import {
   DEBUG_NAMESPACE,
   DEBUG_SESSION_LABEL,
   EXPIRES_AT_ANNOTATION,
-  GRANT_ACCOUNT,
   GRANT_UID_LABEL,
   GROUP,
   type InstallationNames,
 } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
+import { ROLLOUT_UID_LABEL } from "../../release-names.ts";
 import { forbid, validatingPolicy } from "./admission-policy.ts";
-import { operatorOnly } from "./operator-admission.ts";
+import { LENT_ACCOUNTS, operatorOnly } from "./operator-admission.ts";
 
 const METADATA = [
   ...["name", "namespace", "labels", "annotations", "ownerReferences"],
@@ -40,21 +40,21 @@ export function operatorObjects(names: InstallationNames): readonly Manifest[] {
       validations: [
         forbid("request.operation == 'CREATE'", "the operator changes no account and no binding that is there"),
         forbid(
-          `!(${isAccount}) || (variables.made.metadata.name.matches(request.namespace == '${debugNamespace}' ? '${DEBUG_ACCOUNT.source}' : '${GRANT_ACCOUNT.source}') && ` +
+          `!(${isAccount}) || (variables.made.metadata.name.matches(request.namespace == '${debugNamespace}' ? '${DEBUG_ACCOUNT.source}' : '${LENT_ACCOUNTS}') && ` +
             `${only("variables.made", ["apiVersion", "kind", "metadata", "automountServiceAccountToken"])})`,
-          "the operator may only make accounts of grants (grant-<first 12 hex digits of the grant uid>) and debug sessions, with nothing in them",
+          "the operator may only make accounts of grants (grant-<first 12 hex digits of the grant uid>), rollouts and debug sessions, with nothing in them",
         ),
         forbid(
           `${only("variables.made.metadata", METADATA)} && ` +
-            `${only("variables.made.metadata[?'labels'].orValue({})", [GRANT_UID_LABEL, DEBUG_SESSION_LABEL])} && ` +
+            `${only("variables.made.metadata[?'labels'].orValue({})", [GRANT_UID_LABEL, DEBUG_SESSION_LABEL, ROLLOUT_UID_LABEL])} && ` +
             `variables.made.metadata[?'annotations'].orValue({}).all(k, k == '${EXPIRES_AT_ANNOTATION}' && !(${isAccount}))`,
           "what the operator makes carries no other label or annotation, and no finalizer",
         ),
         forbid(
           `variables.made.metadata[?'ownerReferences'].orValue([]).all(o, ${isAccount} && o.apiVersion.startsWith('${GROUP}/') && ` +
-            "o.kind in ['AccessGrant', 'OperationInvocation'] && o[?'blockOwnerDeletion'].orValue(false) == false && " +
+            "o.kind in ['AccessGrant', 'OperationInvocation', 'Rollout'] && o[?'blockOwnerDeletion'].orValue(false) == false && " +
             "o[?'controller'].orValue(false) == false)",
-          "an account is owned by its grant or invocation, a binding by nothing",
+          "an account is owned by its grant, invocation or rollout, a binding by nothing",
         ),
       ],
     },

@@ -55,6 +55,7 @@ function noCommandsInStatus(names: InstallationNames): readonly Manifest[] {
         "machinejoins/status",
         "machinepools/status",
         "machinedrains/status",
+        "rollouts/status",
       ],
     },
     {
@@ -63,7 +64,8 @@ function noCommandsInStatus(names: InstallationNames): readonly Manifest[] {
         {
           name: "texts",
           expression:
-            `${["conditions", "commands", "blockers"].map(messages).join(" + ")} + ` +
+            `${["conditions", "commands", "blockers", "resources"].map(messages).join(" + ")} + ` +
+            `${status}[?'plan'][?'refused'].orValue([]).map(e, e[?'message'].orValue('')) + ${status}[?'plan'][?'changes'].orValue([]) + ` +
             `[${status}[?'error'][?'message'].orValue('')]`,
         },
         {

@@ -8,13 +8,21 @@ import {
   GRANT_UID_LABEL,
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
+  operationRole,
 } from "../../group.ts";
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import type { Manifest } from "../../manifest.ts";
+import { PLAN_ACCOUNT, ROLLOUT_ACCOUNT, ROLLOUT_UID_LABEL } from "../../release-names.ts";
 import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
 
 const REMOVING = "request.operation == 'DELETE'";
 const DEBUG_ROLE_PREFIX = `${OPERATION_ROLE_PREFIX}debug-`;
+/** What a rollout is lent, and nothing else is. */
+export const RELEASE_ROLE: string = operationRole("release", "apply");
+/** The names of the accounts that the operator makes among grants. */
+export const LENT_ACCOUNTS: string = [GRANT_ACCOUNT, PLAN_ACCOUNT, ROLLOUT_ACCOUNT]
+  .map(({ source }) => source)
+  .join("|");
 
 export function operatorOnly({ systemNamespace, operatorAccount }: InstallationNames): readonly [Named] {
   const username = `system:serviceaccount:${systemNamespace}:${operatorAccount}`;
@@ -37,8 +45,8 @@ export function outsideSystem(names: InstallationNames): string {
 
 /**
  * What the operator may lend: only labelled RoleBindings, and ClusterRoleBindings for operations of cluster scope
- * only; only shipped operation roles; only to the grant's own ServiceAccount; never into a system namespace. It may
- * remove only what was lent to a grant, by itself or by an approver.
+ * only; only shipped operation roles; only to the own ServiceAccount of the grant, the debug session or the rollout that
+ * the label names; never into a system namespace. It may remove only what was lent so, by itself or by an approver.
  */
 export function operatorBindings(names: InstallationNames): readonly Manifest[] {
   const { roleKind = "ClusterRole", debugNamespace = DEBUG_NAMESPACE } = names;
@@ -58,9 +66,9 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           "the operator may not touch ClusterRoleBindings, but those of operations on objects without a namespace",
         ),
         forbid(
-          `${REMOVING} ? variables.lent : (variables.isDebug ? variables.debugUid : variables.grantUid).matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') && ` +
-            "(variables.debugUid == '') != variables.isDebug",
-          `the operator may only make RoleBindings labelled ${GRANT_UID_LABEL} (those of debug sessions ${DEBUG_SESSION_LABEL}), and only remove those of ${OPERATION_ROLE_PREFIX}* roles to accounts of grants and debug sessions`,
+          `${REMOVING} ? variables.lent : variables.uid.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') && ` +
+            "(variables.debugUid != '') == (variables.form == 'debug') && (variables.rolloutUid != '') == (variables.form == 'release')",
+          `the operator may only make RoleBindings labelled ${GRANT_UID_LABEL} (those of debug sessions ${DEBUG_SESSION_LABEL}, of rollouts ${ROLLOUT_UID_LABEL}), and only remove those of ${OPERATION_ROLE_PREFIX}* roles to accounts of grants, debug sessions and rollouts`,
         ),
         forbid(
           `${REMOVING} || (has(object.metadata.annotations) && '${EXPIRES_AT_ANNOTATION}' in object.metadata.annotations && ` +
@@ -68,13 +76,20 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           `a RoleBinding of the operator must carry annotation ${EXPIRES_AT_ANNOTATION} (UTC, seconds)`,
         ),
         forbid(
+          // Five minutes for clocks that differ.
+          `${REMOVING} || variables.form != 'release' || timestamp(object.metadata.annotations['${EXPIRES_AT_ANNOTATION}']) <= ` +
+            "timestamp(object.metadata.creationTimestamp) + duration('2h5m')",
+          `a rollout is lent its role for two hours at most (${EXPIRES_AT_ANNOTATION})`,
+        ),
+        forbid(
           `${REMOVING} || ((request.resource.resource == 'clusterrolebindings' || object.roleRef.kind == '${roleKind}') && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
           `the operator may only bind ${roleKind}s named ${OPERATION_ROLE_PREFIX}*`,
         ),
         forbid(
           `${REMOVING} || (has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, ` +
-            "s.kind == 'ServiceAccount' && has(s.namespace) && s.namespace == variables.home && s.name == variables.borrower))",
-          `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}, and a debug session's own of namespace ${debugNamespace}`,
+            "s.kind == 'ServiceAccount' && has(s.namespace) && s.namespace == variables.home && s.name in variables.borrowers && " +
+            "(variables.form != 'release' || s.name == object.metadata.name)))",
+          `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}, a debug session's own of namespace ${debugNamespace}, and a rollout's own (plan-… and rollout-…, in a binding of the same name)`,
         ),
         forbid(outsideSystem(names), "the operator may not bind roles in a system namespace"),
       ],
@@ -84,48 +99,53 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
 
 /** CEL: the binding, whose it is by its label, and whether it lends to the one account that this label stands for. */
 function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }: InstallationNames): readonly Named[] {
+  const labelled = (label: string): string =>
+    `has(variables.target.metadata.labels) && '${label}' in variables.target.metadata.labels ? variables.target.metadata.labels['${label}'] : ''`;
+  const byForm = (debug: string, release: string, grant: string): string =>
+    `variables.form == 'debug' ? ${debug} : (variables.form == 'release' ? ${release} : ${grant})`;
   return [
     { name: "target", expression: `${REMOVING} ? oldObject : object` },
+    { name: "grantUid", expression: labelled(GRANT_UID_LABEL) },
+    { name: "debugUid", expression: labelled(DEBUG_SESSION_LABEL) },
+    { name: "rolloutUid", expression: labelled(ROLLOUT_UID_LABEL) },
     {
-      name: "grantUid",
-      expression: `has(variables.target.metadata.labels) && '${GRANT_UID_LABEL}' in variables.target.metadata.labels ? variables.target.metadata.labels['${GRANT_UID_LABEL}'] : ''`,
-    },
-    {
-      name: "grantAccount",
+      // A mode's role goes to the account of one debug session, an operation's to that of one grant, and a release's to
+      // those of one rollout; never crosswise.
+      name: "form",
       expression:
-        "'grant-' + (variables.grantUid.size() == 36 ? variables.grantUid.replace('-', '').substring(0, 12) : '')",
+        `variables.target.roleRef.name.startsWith('${DEBUG_ROLE_PREFIX}') ? 'debug' : ` +
+        `(variables.target.roleRef.name == '${RELEASE_ROLE}' ? 'release' : 'grant')`,
+    },
+    { name: "uid", expression: byForm("variables.debugUid", "variables.rolloutUid", "variables.grantUid") },
+    {
+      name: "uid12",
+      expression: "variables.uid.size() == 36 ? variables.uid.replace('-', '').substring(0, 12) : ''",
     },
     {
-      name: "debugUid",
-      expression: `has(variables.target.metadata.labels) && '${DEBUG_SESSION_LABEL}' in variables.target.metadata.labels ? variables.target.metadata.labels['${DEBUG_SESSION_LABEL}'] : ''`,
+      name: "borrowers",
+      expression: byForm(
+        "['debug-' + variables.uid12]",
+        "['plan-' + variables.uid12, 'rollout-' + variables.uid12]",
+        "['grant-' + variables.uid12]",
+      ),
     },
-    {
-      // A mode's role goes to the account of one debug session, an operation's to that of one grant; never crosswise.
-      name: "isDebug",
-      expression: `variables.target.roleRef.name.startsWith('${DEBUG_ROLE_PREFIX}')`,
-    },
-    {
-      name: "borrower",
-      expression:
-        "variables.isDebug ? 'debug-' + (variables.debugUid.size() == 36 ? variables.debugUid.replace('-', '').substring(0, 12) : '') : variables.grantAccount",
-    },
-    {
-      name: "home",
-      expression: `variables.isDebug ? '${debugNamespace}' : '${grantsNamespace}'`,
-    },
+    { name: "home", expression: `variables.form == 'debug' ? '${debugNamespace}' : '${grantsNamespace}'` },
     {
       // An approver's plain `kubectl create rolebinding` sets no label: role and subject show that it was lent.
       name: "lent",
       expression:
         `variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') && has(variables.target.subjects) && ` +
         "variables.target.subjects.size() == 1 && variables.target.subjects.all(s, s.kind == 'ServiceAccount' && has(s.namespace) && " +
-        "s.namespace == variables.home && s.name.matches(variables.isDebug ? " +
-        `'${DEBUG_ACCOUNT.source}' : '${GRANT_ACCOUNT.source}'))`,
+        `s.namespace == variables.home && s.name.matches(${byForm(
+          `'${DEBUG_ACCOUNT.source}'`,
+          `'${PLAN_ACCOUNT.source}|${ROLLOUT_ACCOUNT.source}'`,
+          `'${GRANT_ACCOUNT.source}'`,
+        )}))`,
     },
   ];
 }
 
-/** Tokens the operator mints: short, and only for grant accounts. */
+/** Tokens the operator mints: short, and only for accounts of grants and rollouts. */
 export function operatorTokens(names: InstallationNames): readonly Manifest[] {
   return validatingPolicy(
     "sallyport-operator-tokens",
@@ -135,8 +155,9 @@ export function operatorTokens(names: InstallationNames): readonly Manifest[] {
       validations: [
         forbid(
           `request.namespace == '${names.grantsNamespace}' && (request.name.startsWith('grant-') || ` +
+            `request.name.matches('${PLAN_ACCOUNT.source}|${ROLLOUT_ACCOUNT.source}') || ` +
             `('${names.lendingMode ?? "operator"}' == 'approver' && request.name == '${AUTO_ACCOUNT}'))`,
-          "the operator may only mint tokens for grant accounts",
+          "the operator may only mint tokens for grant accounts, and those of rollouts",
         ),
         forbid(
           "has(object.spec.expirationSeconds) && object.spec.expirationSeconds <= 3600",

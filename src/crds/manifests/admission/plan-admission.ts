@@ -73,7 +73,7 @@ export function planHygiene({ systemNamespace, agentAccount }: InstallationNames
 }
 
 /** CEL: the write adds no entry to this map of the metadata. */
-function nothingNew(map: "labels" | "annotations"): string {
+export function nothingNew(map: "labels" | "annotations"): string {
   const [now, was] = [`object.metadata.${map}`, `oldObject.metadata.${map}`];
   return `(!has(${now}) || ${now}.all(k, oldObject != null && has(${was}) && k in ${was} && ${was}[k] == ${now}[k]))`;
 }

@@ -157,13 +157,26 @@ const AGGREGATE_TO_VIEW = { "rbac.authorization.k8s.io/aggregate-to-view": "true
 
 /** The rules of the kind let a patch write `endedReason` once, and nothing else. */
 const END_DEBUG = rule(GROUP, ["debugsessions"], ["patch"], "Ends a debug session, with a reason.");
+/** Of a rollout a patch writes the customer's words alone; an admission policy says who may say which. */
+const STOP_ROLLOUT = rule(
+  GROUP,
+  ["rollouts"],
+  ["patch", "revoke"],
+  "Denies, pauses or stops a rollout, with a reason.",
+);
+
+const LOOKS = ["get", "list", "watch"];
+const READ: readonly ExplainedRule[] = [
+  rule(
+    GROUP,
+    [...WATCHED, "debugsessions", "releasecontents", "rollouts"],
+    LOOKS,
+    "Sees requests, decisions, runs, policies, debug sessions and what releases install.",
+  ),
+  rule("", ["events"], LOOKS, "Sees what agent and operator tell of them: `kubectl get events`, `kubectl describe`."),
+];
 
 function people(): readonly ShippedRole[] {
-  const looks = ["get", "list", "watch"];
-  const read = [
-    rule(GROUP, [...WATCHED, "debugsessions"], looks, "Sees requests, decisions, runs, policies and debug sessions."),
-    rule("", ["events"], looks, "Sees what agent and operator tell of them: `kubectl get events`, `kubectl describe`."),
-  ];
   const person = { holder: "person", reach: "people" } as const;
   const approve = (why: string): ExplainedRule => rule(GROUP, ["risks"], ["approve"], why);
   return [
@@ -172,14 +185,14 @@ function people(): readonly ShippedRole[] {
       name: "sallyport-viewer",
       about: "Sees everything, decides nothing. Part of the built-in roles view, edit and admin.",
       labels: AGGREGATE_TO_VIEW,
-      rules: read,
+      rules: READ,
     },
     {
       ...person,
       name: "sallyport-approver",
       about: "Approves, denies and revokes requests of every tier.",
       rules: [
-        ...read,
+        ...READ,
         rule(
           GROUP,
           ["accessgrants"],
@@ -187,6 +200,7 @@ function people(): readonly ShippedRole[] {
           "Writes the decision; `revoke` is the right to deny or stop.",
         ),
         END_DEBUG,
+        { ...STOP_ROLLOUT, why: "Lets a rollout go on; `revoke` is the right to deny, pause or stop it." },
         approve("The right to say yes, for every tier; asked by an admission policy."),
       ],
     },
@@ -195,7 +209,7 @@ function people(): readonly ShippedRole[] {
       name: "sallyport-approver-read-only",
       about: "Approves requests that only read.",
       rules: [
-        ...read,
+        ...READ,
         rule(GROUP, ["accessgrants"], ["patch"], "Writes the decision."),
         { ...approve("The right to say yes, for read-only requests only."), resourceNames: ["read-only"] },
       ],
@@ -205,9 +219,10 @@ function people(): readonly ShippedRole[] {
       name: "sallyport-oncall",
       about: "Denies and stops, never approves.",
       rules: [
-        ...read,
+        ...READ,
         rule(GROUP, ["accessgrants"], ["patch", "revoke"], "Writes the refusal or the stop."),
         END_DEBUG,
+        STOP_ROLLOUT,
       ],
     },
     {
@@ -216,7 +231,7 @@ function people(): readonly ShippedRole[] {
       about:
         "Says what runs by itself, what needs approval and what never runs, and which deployments are served where.",
       rules: [
-        ...read,
+        ...READ,
         rule(GROUP, ["operationpolicies"], ["create", "update", "patch", "delete"], "Writes the policies."),
         rule(
           GROUP,

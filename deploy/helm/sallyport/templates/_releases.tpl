@@ -1,0 +1,24 @@
+{{/* Releases: what cannot work, and what the operator is told. */}}
+{{- define "sallyport.releasesGuards" -}}
+{{- $values := .Values -}}
+{{- if $values.releases.enabled -}}
+{{- if ne $values.lending.mode "operator" -}}
+{{- fail (printf "releases.enabled is true and lending.mode is %s: the role of a rollout is lent by the operator alone. Choose --set lending.mode=operator, or leave releases off." $values.lending.mode) -}}
+{{- end -}}
+{{- if eq $values.rbac.scope "namespaces" -}}
+{{- fail "releases.enabled is true and rbac.scope is namespaces: the role of a rollout is a ClusterRole. Choose rbac.scope=cluster, or leave releases off." -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "sallyport.operatorReleasesEnv" -}}
+{{- $releases := .Values.releases }}
+- name: SALLYPORT_RELEASES_ENABLED
+  value: "true"
+- name: SALLYPORT_RELEASES_KINDS
+  value: {{ join "," $releases.kinds | quote }}
+- name: SALLYPORT_RELEASES_REGISTRIES
+  value: {{ join "," $releases.registries | quote }}
+- name: SALLYPORT_RELEASES_MAY_EXPOSE
+  value: {{ $releases.mayExpose | quote }}
+{{- end -}}

@@ -1,0 +1,66 @@
+import type { Manifest } from "../../../src/crds/manifest.ts";
+import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
+import { groupOf, RELEASE_RESOURCES } from "../../../src/crds/operations/release-kinds.ts";
+import { MARKS, object, when } from "./chart-objects.ts";
+
+/** Placeholders for the customer's values in the text of a policy. */
+const VALUES = {
+  kinds: "mark-release-kinds",
+  registries: "mark-release-registries",
+  mayExpose: "mark-release-exposure",
+} as const;
+/** A list of CEL in single quotes, which a YAML string of either style takes as they are. */
+const joined = (value: string): string => `{{ join "', '" $.Values.releases.${value} }}`;
+const EXPRESSIONS: ReadonlyMap<string, string> = new Map([
+  [VALUES.kinds, joined("kinds")],
+  [VALUES.registries, joined("registries")],
+  [VALUES.mayExpose, "{{ $.Values.releases.mayExpose }}"],
+]);
+
+/** What releases add: roles and their bindings, and the admission policies. */
+export function releaseTemplates(): string {
+  const roles = openReleases(MARKS).filter(({ apiVersion }) => apiVersion.startsWith("rbac.authorization.k8s.io/"));
+  const options = { kinds: [VALUES.kinds], registries: [VALUES.registries], mayExpose: VALUES.mayExpose };
+  const policies = openReleases(MARKS, options).filter(({ apiVersion }) =>
+    apiVersion.startsWith("admissionregistration.k8s.io/"),
+  );
+  const isStamper = ({ kind }: Manifest): boolean => kind.startsWith("Mutating");
+  return when(".Values.releases.enabled", [
+    when(".Values.rbac.create", [...roles.map(roleTemplate), openedNamespaces()]),
+    when('ne .Values.admission.mode "external"', [
+      ...policies.filter((each) => !isStamper(each)).map(policyTemplate),
+      when(
+        'eq .Values.admission.mode "validating-and-mutating"',
+        policies.filter(isStamper).map((each) => object(each)),
+      ),
+    ]),
+  ]);
+}
+
+function policyTemplate(policy: Manifest): string {
+  return [...EXPRESSIONS].reduce((text, [mark, expression]) => text.replaceAll(mark, expression), object(policy));
+}
+
+/** A kind that releases may not install has no rule; without the look at the policies the operator has no right to it. */
+function roleTemplate(role: Manifest): string {
+  const text = object(role);
+  if (role.metadata.name.endsWith("-self-check")) return when(".Values.rbac.selfCheck", [text]);
+  if (!role.metadata.name.startsWith("sallyport-op-")) return text;
+  const [head = "", ...rules] = text.split(/^(?= {2}- apiGroups:)/m);
+  const kinds = Object.entries(RELEASE_RESOURCES);
+  const own = rules.map((rule, index) => {
+    const [kind, resource] = kinds[index] ?? [];
+    if (kind === undefined || resource === undefined) return rule;
+    if (!rule.includes(`- ${resource}\n`) || !rule.includes(groupOf(kind))) throw new Error(`${kind} has another rule`);
+    return when(`has ${JSON.stringify(kind)} $.Values.releases.kinds`, [rule]);
+  });
+  return head + own.join("");
+}
+
+function openedNamespaces(): string {
+  const bindings = openNamespaceToReleases("mark-namespace", MARKS)
+    .map((each) => object(each))
+    .join("")
+    .replaceAll("mark-namespace", "{{ $namespace | quote }}");
+  return `{{- range $namespace := include "sallyport.opened" $ | fromJsonArray }}\n${bindings}{{- end }}\n`;
+}

@@ -1,0 +1,29 @@
+import { RELEASE_RESOURCES } from "../../../src/crds/operations/release-kinds.ts";
+import { type Branch, branch, flag, leaf, list } from "./chart-value.ts";
+
+const KINDS = Object.keys(RELEASE_RESOURCES);
+
+/** Whether a promoted release of the vendor's may be installed, and of what it may consist. */
+export const RELEASES_VALUES: Branch = branch(
+  "Releases: what the vendor promotes is planned, shown to you, and installed in the opened namespaces of its deployment after your approval, by an account that exists for that rollout alone (docs/permissions.md).",
+  {
+    enabled: flag(
+      false,
+      "Render the rights and policies of releases. Off: nothing is installed, and the vendor is told so. Needs `lending.mode: operator` and `rbac.scope: cluster`.",
+    ),
+    kinds: leaf(
+      KINDS,
+      { type: "array", items: { enum: KINDS }, minItems: 1, uniqueItems: true },
+      "Kinds that a release may consist of. One that is not named is refused, and the role of a rollout does not reach it. There are no others: never rights, webhooks, definitions, namespaces, nodes or Secrets.",
+    ),
+    registries: list(
+      "Beginnings of image names that a release may pull, such as `registry.example.com/shop`. Empty: any.",
+      [],
+      { type: "string", pattern: "^[A-Za-z0-9]([A-Za-z0-9._:/-]*[A-Za-z0-9/])?$", maxLength: 256 },
+    ),
+    mayExpose: flag(
+      false,
+      "Let a release bring Ingresses and Services of other types than ClusterIP. `externalIPs` are refused either way.",
+    ),
+  },
+);

@@ -1,0 +1,246 @@
+import type { InstallationNames } from "../../group.ts";
+import type { Manifest } from "../../manifest.ts";
+import { POD_KINDS, RELEASE_RESOURCES } from "../../operations/release-kinds.ts";
+import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL } from "../../release-names.ts";
+import { forbid, type Match, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
+import { NOW_AND_WAS } from "./machine-policies.ts";
+import { outsideSystem } from "./operator-admission.ts";
+
+/** What the customer lets releases install. */
+export interface ReleaseOptions {
+  /** Some of the keys of RELEASE_RESOURCES. */
+  readonly kinds?: readonly string[];
+  /** Beginnings of image names that may be pulled. Empty: any. */
+  readonly registries?: readonly string[];
+  /** Whether a Service may lead out of the cluster, and Ingresses may be made; a template's expression in the chart. */
+  readonly mayExpose?: boolean | string;
+}
+
+const EVERY_WRITE: Match = {
+  apiGroups: ["*"],
+  operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"],
+  resources: ["*/*"],
+};
+const APPLYSET_ID = "^applyset-[A-Za-z0-9_-]{43}-v1$";
+const DELETING = "request.operation == 'DELETE'";
+
+/** The account that plans changes nothing, whatever its role lets it do: a plan is shown before a person allows it. */
+export function planAccounts(names: InstallationNames): readonly Manifest[] {
+  return validatingPolicy("sallyport-plan-accounts", EVERY_WRITE, {
+    matchConditions: [{ name: "made-by-an-account-that-plans", expression: madeBy(names, "plan") }],
+    validations: [
+      forbid(
+        "request.operation != 'CONNECT' && has(request.dryRun) && request.dryRun",
+        "an account plan-<uid> tries out (dryRun=All) and changes nothing",
+      ),
+    ],
+  });
+}
+
+function madeBy({ grantsNamespace }: InstallationNames, ...prefixes: readonly string[]): string {
+  const starts = prefixes.map((each) => `'system:serviceaccount:${grantsNamespace}:${each}-'`);
+  return starts.map((each) => `request.userInfo.username.startsWith(${each})`).join(" || ");
+}
+
+function releaseAccountsOnly(names: InstallationNames): readonly Named[] {
+  return [{ name: "made-by-the-account-of-a-rollout", expression: madeBy(names, "plan", "rollout") }];
+}
+
+function quoted(words: readonly string[]): string {
+  return words.map((each) => `'${each}'`).join(", ");
+}
+
+/** CEL: the kind of the written object with its group, and the pod that it runs, if it does. */
+const WRITTEN: readonly Named[] = [
+  ...NOW_AND_WAS,
+  { name: "kind", expression: "request.kind.kind + (request.kind.group == '' ? '' : '.' + request.kind.group)" },
+  { name: "labels", expression: "variables.now[?'metadata'][?'labels'].orValue({})" },
+  { name: "wasLabels", expression: "variables.was[?'metadata'][?'labels'].orValue({})" },
+  { name: "runsPods", expression: `!(${DELETING}) && variables.kind in [${quoted(POD_KINDS)}]` },
+  {
+    name: "pod",
+    expression:
+      "variables.kind == 'CronJob.batch' ? variables.now[?'spec'][?'jobTemplate'][?'spec'][?'template'][?'spec'].orValue({}) : " +
+      "variables.now[?'spec'][?'template'][?'spec'].orValue({})",
+  },
+  {
+    name: "account",
+    expression:
+      "variables.pod[?'serviceAccountName'].orValue(variables.pod[?'serviceAccount'].orValue('')) == '' ? 'default' : " +
+      "variables.pod[?'serviceAccountName'].orValue(variables.pod[?'serviceAccount'].orValue(''))",
+  },
+];
+
+/**
+ * What no release may bring into a customer's namespace: the operator judges the same (`release-rules.ts`; a test
+ * compares the two), and here a stolen operator is held to it. Accounts that plan are too, so that a plan shows every
+ * refusal before a person allows it.
+ */
+export function rolloutObjects(
+  names: InstallationNames,
+  { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false }: ReleaseOptions,
+): readonly Manifest[] {
+  const containers = ["containers", "initContainers", "ephemeralContainers"].map(
+    (list) => `variables.pod[?'${list}'].orValue([])`,
+  );
+  const from = quoted(registries.length === 0 ? [""] : registries);
+  return validatingPolicy("sallyport-rollout-objects", EVERY_WRITE, {
+    matchConditions: releaseAccountsOnly(names),
+    variables: [
+      ...WRITTEN,
+      { name: "containers", expression: containers.join(" + ") },
+      // An empty list is one empty name, which a template can write.
+      { name: "registries", expression: `[${from}].filter(r, r != '')` },
+      { name: "mayExpose", expression: `'${String(mayExpose)}' == 'true'` },
+    ],
+    validations: [
+      forbid(
+        `request.operation != 'CONNECT' && (!has(request.subResource) || request.subResource == '') && variables.kind in [${quoted(kinds)}]`,
+        "a rollout writes objects of the kinds that releases may install (releases.kinds), and nothing else",
+      ),
+      forbid(outsideSystem(names), "a rollout writes nothing in a system namespace"),
+      ...ownership(),
+      ...podRules(),
+      ...containerRules(),
+      ...exposureRules(),
+    ],
+  });
+}
+
+/** A rollout makes members of its set, and touches no object that is none. */
+function ownership(): readonly Validation[] {
+  const isMember = (labels: string): string =>
+    `${labels}[?'${APPLYSET_LABEL}'].orValue('').matches('${APPLYSET_ID}') && ${labels}[?'${DEPLOYMENT_ID_LABEL}'].orValue('') != ''`;
+  const [now, was] = ["now", "was"].map(
+    (of) => (list: string) => `variables.${of}[?'metadata'][?'${list}'].orValue([])`,
+  );
+  if (now === undefined || was === undefined) throw new Error("two states");
+  return [
+    forbid(
+      `request.operation != 'CREATE' || (${isMember("variables.labels")})`,
+      `a rollout makes objects with the labels ${APPLYSET_LABEL} and ${DEPLOYMENT_ID_LABEL} only`,
+    ),
+    forbid(
+      `request.operation == 'CREATE' || (${isMember("variables.wasLabels")})`,
+      `a rollout changes and deletes only what a release has installed (labels ${APPLYSET_LABEL}, ${DEPLOYMENT_ID_LABEL})`,
+    ),
+    forbid(
+      `request.operation != 'UPDATE' || [${quoted([APPLYSET_LABEL, DEPLOYMENT_ID_LABEL])}].all(k, ` +
+        "!(k in variables.labels) || (k in variables.wasLabels && variables.labels[k] == variables.wasLabels[k]))",
+      "a rollout gives no object to another deployment",
+    ),
+    forbid(
+      `${now("ownerReferences")}.all(o, o in ${was("ownerReferences")}) && ${now("finalizers")}.all(f, f in ${was("finalizers")} || ` +
+        // The API server itself sets it on each new claim.
+        "(variables.kind == 'PersistentVolumeClaim' && f == 'kubernetes.io/pvc-protection'))",
+      "a rollout sets no ownerReferences and no finalizers",
+    ),
+    forbid(
+      "request.operation != 'CREATE' || variables.now[?'metadata'][?'generateName'].orValue('') == ''",
+      "a rollout names what it makes (no generateName)",
+    ),
+  ];
+}
+
+/** Volumes that bring nothing of the node and no Secret of another namespace. */
+const VOLUMES = ["configMap", "emptyDir", "persistentVolumeClaim", "downwardAPI", "ephemeral", "secret", "projected"];
+
+function podRules(): readonly Validation[] {
+  const tokens =
+    "variables.pod[?'volumes'].orValue([]).exists(v, v[?'projected'][?'sources'].orValue([]).exists(s, 'serviceAccountToken' in s))";
+  return [
+    forbid(
+      "!variables.runsPods || ['hostNetwork', 'hostPID', 'hostIPC'].all(f, variables.pod[?f].orValue(false) == false)",
+      "a rollout runs no pod in the node's own network, processes or IPC",
+    ),
+    forbid(
+      `!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v.all(k, k in [${quoted(["name", ...VOLUMES])}]))`,
+      `a rollout uses volumes of these kinds only: ${VOLUMES.join(", ")}`,
+    ),
+    forbid(
+      "!variables.runsPods || variables.account != 'default' || " +
+        `(variables.pod[?'automountServiceAccountToken'].orValue(true) == false && !${tokens})`,
+      "a rollout gives no pod the token of the namespace's own service account (automountServiceAccountToken must be false)",
+    ),
+    forbid(
+      "!variables.runsPods || variables.pod[?'nodeName'].orValue('') == ''",
+      "a rollout chooses no node by name (nodeName)",
+    ),
+  ];
+}
+
+function containerRules(): readonly Validation[] {
+  const each = (rule: string): string => `!variables.runsPods || variables.containers.all(c, ${rule})`;
+  const security = (field: string): string => `c[?'securityContext'][?'${field}']`;
+  return [
+    forbid(
+      each(
+        `${security("privileged")}.orValue(false) == false && ${security("allowPrivilegeEscalation")}.orValue(false) == false`,
+      ),
+      "a rollout runs no privileged container, and none that may escalate its privileges",
+    ),
+    forbid(each(`${security("procMount")}.orValue('Default') == 'Default'`), "a rollout unmasks no /proc (procMount)"),
+    forbid(
+      each(`c[?'securityContext'][?'capabilities'][?'add'].orValue([]).all(a, a == 'NET_BIND_SERVICE')`),
+      "a rollout adds no capability to a container but NET_BIND_SERVICE",
+    ),
+    forbid(
+      each("c[?'ports'].orValue([]).all(p, p[?'hostPort'].orValue(0) == 0)"),
+      "a rollout takes no port of a node (hostPort)",
+    ),
+    forbid(
+      "variables.registries.size() == 0 || " +
+        each(
+          "variables.registries.exists(r, c[?'image'].orValue('') == r || c[?'image'].orValue('').startsWith(r + '@') || " +
+            "c[?'image'].orValue('').startsWith(r + ':') || c[?'image'].orValue('').startsWith(r.endsWith('/') ? r : r + '/'))",
+        ),
+      "a rollout pulls images of allowed registries only (releases.registries)",
+    ),
+  ];
+}
+
+/** `externalIPs` take over addresses of others, and are refused also where a release may be exposed. */
+function exposureRules(): readonly Validation[] {
+  return [
+    forbid(
+      `${DELETING} || variables.mayExpose || variables.kind != 'Ingress.networking.k8s.io'`,
+      "a rollout makes no Ingress here (releases.mayExpose)",
+    ),
+    forbid(
+      `${DELETING} || variables.mayExpose || variables.kind != 'Service' || variables.now[?'spec'][?'type'].orValue('ClusterIP') == 'ClusterIP'`,
+      "a rollout makes no Service that leads out of the cluster (releases.mayExpose)",
+    ),
+    forbid(
+      `${DELETING} || variables.kind != 'Service' || variables.now[?'spec'][?'externalIPs'].orValue([]).size() == 0`,
+      "a rollout takes over no address (externalIPs)",
+    ),
+  ];
+}
+
+/**
+ * Pods of a release run as an account that a release of the same deployment has made. Any other account of the namespace
+ * may have rights, which the release would borrow. The policy is judged once for each account there is; one that does
+ * not exist yet has no rights.
+ */
+export function rolloutServiceAccounts(names: InstallationNames): readonly Manifest[] {
+  return validatingPolicy(
+    "sallyport-rollout-service-accounts",
+    { apiGroups: ["apps", "batch"], operations: ["CREATE", "UPDATE"], resources: ["*"] },
+    {
+      params: {
+        paramKind: { apiVersion: "v1", kind: "ServiceAccount" },
+        paramRef: { selector: {}, parameterNotFoundAction: "Allow" },
+      },
+      matchConditions: releaseAccountsOnly(names),
+      variables: WRITTEN,
+      validations: [
+        forbid(
+          "!variables.runsPods || variables.account == 'default' || params.metadata.name != variables.account || " +
+            `(dyn(params).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('') != '' && ` +
+            `dyn(params).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('') == variables.labels[?'${DEPLOYMENT_ID_LABEL}'].orValue(''))`,
+          "a rollout runs pods as a service account that the release itself has installed, or as none",
+        ),
+      ],
+    },
+  );
+}

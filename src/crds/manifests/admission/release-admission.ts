@@ -1,0 +1,174 @@
+import { GROUP, type InstallationNames } from "../../group.ts";
+import type { Manifest } from "../../manifest.ts";
+import { forbid, MACHINE, type Named, stampingPolicy, type Validation, validatingPolicy } from "./admission-policy.ts";
+import { newly } from "./grant-admission.ts";
+import { NOW_AND_WAS } from "./machine-policies.ts";
+import { operatorOnly } from "./operator-admission.ts";
+import { nothingNew } from "./plan-admission.ts";
+import {
+  planAccounts,
+  type ReleaseOptions,
+  rolloutObjects,
+  rolloutServiceAccounts,
+} from "./release-account-admission.ts";
+
+/** Names of the policies that an installation has only with releases; the operator looks for them then. */
+export const RELEASE_VALIDATING_POLICIES = [
+  "sallyport-plan-accounts",
+  "sallyport-rollout-objects",
+  "sallyport-rollout-service-accounts",
+  "sallyport-rollout-words",
+  "sallyport-release-content",
+] as const;
+export const RELEASE_MUTATING_POLICIES = [
+  "sallyport-stamp-rollout-approver",
+  "sallyport-stamp-rollout-denier",
+  "sallyport-stamp-rollout-aborter",
+] as const;
+
+/** Who may decide on a rollout, what its accounts may write, and that what was shown stays as it was shown. */
+export function releasePolicies(names: InstallationNames, options: ReleaseOptions = {}): readonly Manifest[] {
+  return [
+    ...planAccounts(names),
+    ...rolloutObjects(names, options),
+    ...rolloutServiceAccounts(names),
+    ...rolloutWords(names),
+    ...releaseContent(),
+    ...stamps(),
+  ];
+}
+
+const spoken = (of: "now" | "was", field: string): string => `variables.${of}[?'spec'][?'${field}']`;
+/** CEL: this write sets a word that stays for good. */
+const said = (field: string): string => `(${spoken("now", field)}.hasValue() && !${spoken("was", field)}.hasValue())`;
+/** CEL: this write changes a word that may change. */
+const changed = (field: string): string =>
+  `${spoken("now", field)}.orValue(null) != ${spoken("was", field)}.orValue(null)`;
+
+const ENDED = ["Succeeded", "RolledBack", "Failed", "Denied", "Superseded", "Aborted"];
+
+/**
+ * The customer's words on a rollout: a person with the right to approve its tier lets it go on and takes fields over; to
+ * refuse, to hold and to stop it, the right to revoke is enough.
+ */
+function rolloutWords(names: InstallationNames): readonly Manifest[] {
+  const [{ expression: byTheOperator }] = operatorOnly(names);
+  const may = (resource: string, name: string, verb: string): string =>
+    `authorizer.group('${GROUP}').resource('${resource}').namespace(request.namespace).name(${name}).check('${verb}').allowed()`;
+  const variables: readonly Named[] = [
+    ...NOW_AND_WAS,
+    { name: "allows", expression: `${said("approvedDigest")} || ${changed("takeOver")}` },
+    { name: "stops", expression: `${said("deniedReason")} || ${said("abortReason")} || ${changed("pausedReason")}` },
+    {
+      name: "tier",
+      expression: `${spoken("now", "action")}.orValue('') in ['install', 'update'] ? 'mutating' : 'destructive'`,
+    },
+    { name: "mayAllow", expression: may("risks", "variables.tier", "approve") },
+    { name: "mayStop", expression: `variables.mayAllow || ${may("rollouts", "request.name", "revoke")}` },
+  ];
+  const isOwn = (word: string, by: string): string =>
+    `!${said(word)} || ${spoken("now", by)}.orValue(request.userInfo.username) == request.userInfo.username`;
+  return validatingPolicy(
+    "sallyport-rollout-words",
+    { apiGroups: [GROUP], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["rollouts"] },
+    {
+      variables,
+      validations: [
+        forbid(
+          "request.operation != 'CREATE' || !(variables.allows || variables.stops)",
+          "a rollout is created without the customer's words",
+        ),
+        {
+          expression: "request.operation != 'UPDATE' || !variables.allows || variables.mayAllow",
+          messageExpression:
+            "'to let a rollout go on you need the right to approve ' + variables.tier + ' changes (verb approve on sallyport.dev risks/' + variables.tier + ')'",
+          reason: "Forbidden",
+        },
+        forbid(
+          `request.operation != 'UPDATE' || !(variables.allows || ${said("deniedReason")}) || !(${MACHINE})`,
+          "a service account or node cannot decide on a rollout: a person does",
+        ),
+        forbid(
+          "request.operation != 'UPDATE' || !variables.stops || variables.mayStop",
+          "to deny, pause or abort a rollout you need the verb revoke on it, or the right to approve it",
+        ),
+        forbid(isOwn("approvedDigest", "approvedBy"), "approvedBy must be the user who approves"),
+        forbid(isOwn("deniedReason", "deniedBy"), "deniedBy must be the user who denies"),
+        forbid(isOwn("abortReason", "abortedBy"), "abortedBy must be the user who aborts"),
+        forbid(
+          `!${said("approvedDigest")} || ${spoken("now", "approvedDigest")}.orValue('') == variables.now[?'status'][?'plannedDigest'].orValue('')`,
+          "approvedDigest must be what was planned and shown (status.plannedDigest)",
+        ),
+        forbid(
+          `request.operation != 'DELETE' || !(${byTheOperator}) || variables.was[?'status'][?'state'].orValue('') in [${ENDED.map((state) => `'${state}'`).join(", ")}]`,
+          "the operator deletes only the record of a rollout that has ended",
+        ),
+        ...plainRecord("a rollout"),
+      ],
+      auditAnnotations: [
+        {
+          key: "rollout",
+          valueExpression:
+            `${said("approvedDigest")} ? 'approved by ' + request.userInfo.username + ' plan ' + ${spoken("now", "approvedDigest")}.orValue('') : ` +
+            `(${said("deniedReason")} ? 'denied by ' + request.userInfo.username : (${said("abortReason")} ? 'aborted by ' + request.userInfo.username : ''))`,
+        },
+      ],
+    },
+  );
+}
+
+/** No metadata by which another controller would delete the record, keep it, or take it for its own. */
+function plainRecord(what: string): readonly Validation[] {
+  const gone = "request.operation == 'DELETE'";
+  return [
+    forbid(
+      `${gone} || ((!has(object.metadata.finalizers) || object.metadata.finalizers.all(f, oldObject != null && ` +
+        "has(oldObject.metadata.finalizers) && f in oldObject.metadata.finalizers)) && " +
+        "(!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() == 0))",
+      `${what} takes no finalizer and no owner`,
+    ),
+    forbid(
+      `${gone} || (${nothingNew("labels")} && ${nothingNew("annotations")})`,
+      `${what} takes no label and no annotation: a deployment tool would take the record for its own`,
+    ),
+  ];
+}
+
+/** The rules of a CRD see into no manifest: only a comparison of the whole keeps what was approved as it was approved. */
+function releaseContent(): readonly Manifest[] {
+  return validatingPolicy(
+    "sallyport-release-content",
+    { apiGroups: [GROUP], operations: ["CREATE", "UPDATE"], resources: ["releasecontents"] },
+    {
+      validations: [
+        forbid(
+          "request.operation == 'CREATE' || dyn(object).spec == dyn(oldObject).spec",
+          "the content of a release is immutable; another content is another object",
+        ),
+        ...plainRecord("the content of a release"),
+      ],
+    },
+  );
+}
+
+/** The API server writes the name of the person who decides. A false name that was typed is refused. */
+function stamps(): readonly Manifest[] {
+  const stamp = (name: (typeof RELEASE_MUTATING_POLICIES)[number], word: string, by: string): readonly Manifest[] =>
+    stampingPolicy(
+      name,
+      { apiGroups: [GROUP], operations: ["UPDATE"], resources: ["rollouts"] },
+      {
+        matchConditions: [
+          { name: "newly-said", expression: newly(word) },
+          { name: "without-a-name", expression: `!has(object.spec.${by})` },
+        ],
+        path: `/spec/${by}`,
+        value: "request.userInfo.username",
+      },
+    );
+  return [
+    ...stamp("sallyport-stamp-rollout-approver", "approvedDigest", "approvedBy"),
+    ...stamp("sallyport-stamp-rollout-denier", "deniedReason", "deniedBy"),
+    ...stamp("sallyport-stamp-rollout-aborter", "abortReason", "abortedBy"),
+  ];
+}

@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { stringify } from "yaml";
+import { DEFAULT_NAMES } from "../../src/crds/group.ts";
+import { openNamespaceToReleases, openReleases } from "../../src/crds/manifests/installation.ts";
+import { RELEASE_RESOURCES } from "../../src/crds/operations/release-kinds.ts";
+import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
+
+const helm = useHelm();
+const example = join(CHART, "ci", "releases-values.yaml");
+const RBAC = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
+const NAMES = { ...DEFAULT_NAMES, systemNamespace: "sallyport-system" };
+const keyOf = ({ kind, metadata }: Rendered): string => `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+const byKey = (a: Rendered, b: Rendered): number => (keyOf(a) < keyOf(b) ? -1 : 1);
+const on = (releases: object = {}, more: object = {}): object => ({
+  ...{ ...REQUIRED, namespaces: ["shop"], ...more },
+  releases: { enabled: true, ...releases },
+});
+
+/** Objects that releases add, without what only Helm needs. */
+async function added(values: object): Promise<readonly Rendered[]> {
+  const before = await helm.render({ ...values, releases: {} });
+  const known = new Set(before.map(keyOf));
+  return (await helm.render(values)).filter((each) => !known.has(keyOf(each)));
+}
+
+test.each([
+  ["as they are by default", {}],
+  [
+    "of few kinds and registries",
+    { kinds: ["Deployment.apps", "Service"], registries: ["r.example/a", "r.example/b"] },
+  ],
+  ["that may be exposed", { mayExpose: true }],
+])("releases %s add the roles, bindings and policies of src/crds, and nothing else", async (_, options) => {
+  const wanted = [...openReleases(NAMES, options), ...openNamespaceToReleases("shop", NAMES)];
+  const plain = ({ apiVersion, kind, metadata, ...rest }: Rendered): object => ({
+    ...{ apiVersion, kind, name: metadata.name, namespace: metadata.namespace },
+    tier: metadata.labels?.["sallyport.dev/tier"],
+    ...rest,
+  });
+  const sorted = (objects: readonly Rendered[]): readonly object[] => [...objects].sort(byKey).map(plain);
+  expect(sorted(await added(on(options)))).toEqual(sorted(wanted));
+});
+
+test("the rights of releases beside those of an installation without are one golden file", async () => {
+  const text = ofKind(await added(on()), ...RBAC)
+    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({
+      metadata,
+      ...rest,
+    }))
+    .sort(byKey)
+    .map((object) => stringify(object))
+    .join("---\n");
+  await expect(text).toMatchFileSnapshot("golden/rbac-releases.yaml");
+});
+
+test("the role of a rollout reaches the kinds that are named, and never Secrets, rights or what has no namespace", async () => {
+  const { rules } = one(await helm.render(example), "ClusterRole", "sallyport-op-release-apply");
+  const reached = rules.flatMap(({ resources }: Rendered) => resources);
+  expect(reached.toSorted()).toEqual(["configmaps", "deployments", "ingresses", "pods", "serviceaccounts", "services"]);
+  const all = one(await helm.render(on()), "ClusterRole", "sallyport-op-release-apply").rules;
+  const everything = all.flatMap(({ resources }: Rendered) => resources);
+  expect(everything.toSorted()).toEqual([...Object.values(RELEASE_RESOURCES), "pods"].toSorted());
+  for (const forbidden of ["*", "secrets", "roles", "rolebindings", "nodes", "namespaces", "pods/exec"]) {
+    expect(everything).not.toContain(forbidden);
+  }
+  for (const { resources, verbs } of all) {
+    const wanted = ["get", "list", "watch", "create", "patch", "delete"];
+    expect([resources, verbs]).toEqual([resources, resources[0] === "pods" ? ["get", "list"] : wanted]);
+  }
+});
+
+test("no account of ours holds that role: the operator may lend it in opened namespaces alone", async () => {
+  const objects = await helm.render(on());
+  const bound = ofKind(objects, "RoleBinding", "ClusterRoleBinding").filter(
+    ({ roleRef }) => roleRef.name === "sallyport-op-release-apply",
+  );
+  expect(bound).toEqual([]);
+  const lends = ofKind(objects, "RoleBinding", "ClusterRoleBinding").filter(
+    ({ roleRef }) => roleRef.name === "sallyport-operator-release-target",
+  );
+  expect(lends.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual(["RoleBinding shop"]);
+});
+
+test("agent and operator are told, and not where releases are off", async () => {
+  const objects = await helm.render(example);
+  const told = (component: string, all: readonly Rendered[]): object =>
+    Object.fromEntries(
+      Object.entries(envOf(podOf(all, `sallyport-${component}`))).filter(([name]) =>
+        name.startsWith("SALLYPORT_RELEASES_"),
+      ),
+    );
+  expect(told("agent", objects)).toEqual({ SALLYPORT_RELEASES_ENABLED: "true" });
+  expect(told("operator", objects)).toEqual({
+    SALLYPORT_RELEASES_ENABLED: "true",
+    SALLYPORT_RELEASES_KINDS: "Deployment.apps,Service,ConfigMap,ServiceAccount,Ingress.networking.k8s.io",
+    SALLYPORT_RELEASES_REGISTRIES: "registry.example.com/shop,registry.example.com/base",
+    SALLYPORT_RELEASES_MAY_EXPOSE: "true",
+  });
+  const off = await helm.render({ ...REQUIRED, namespaces: ["shop"] });
+  expect([told("agent", off), told("operator", off)]).toEqual([{}, {}]);
+});
+
+test.each<[object, RegExp]>([
+  [{ lending: { mode: "approver" } }, /releases\.enabled is true and lending\.mode is approver/],
+  [{ rbac: { scope: "namespaces" } }, /releases\.enabled is true and rbac\.scope is namespaces/],
+  [{ releases: { enabled: true, kinds: ["Secret"] } }, /releases.*kinds/s],
+  [{ releases: { enabled: true, registries: ["r.example/'] || true || ['"] } }, /releases.*registries/s],
+])("with %j it is refused, in words", async (more, words) => {
+  await expect(helm.render({ ...on(), ...more })).rejects.toThrow(words);
+});
+
+test("without roles or policies of the chart's, releases make none either", async () => {
+  expect(await added(on({}, { rbac: { create: false }, admission: { mode: "external" } }))).toEqual([]);
+  const blind = await helm.render(on({}, { rbac: { selfCheck: false } }));
+  expect(ofKind(blind, "ClusterRole").map(({ metadata }) => metadata.name)).not.toContain(
+    "sallyport-operator-release-self-check",
+  );
+});
+
+test("on servers that cannot stamp names, the stampers are left out", async () => {
+  const kinds = (await added(on({}, { admission: { mode: "validating-only" } }))).map(({ kind }) => kind);
+  expect(kinds).toContain("ValidatingAdmissionPolicy");
+  expect(kinds).not.toContain("MutatingAdmissionPolicy");
+});

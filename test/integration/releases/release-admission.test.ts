@@ -1,0 +1,619 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { DEFAULT_NAMES, EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
+import {
+  installation,
+  openCluster,
+  openNamespaceToReleases,
+  openReleases,
+} from "../../../src/crds/manifests/installation.ts";
+import {
+  DEPLOYMENT_ID_LABEL,
+  planAccount,
+  ROLLOUT_UID_LABEL,
+  rolloutAccount,
+} from "../../../src/crds/release-names.ts";
+import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
+import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
+import { MEMBER, PLAN, REGISTRY, ROLLOUT_RUN, ROLLOUT_UID, released, releasedDeployment } from "./released-objects.ts";
+
+// Neither agent nor operator runs. An attacker has the credentials of one account, which has every right, and types any
+// command: what is refused here is refused by policies alone.
+
+const cluster = useCluster();
+const { systemNamespace } = DEFAULT_NAMES;
+const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";
+const DIGEST = `sha256:${"a".repeat(64)}`;
+const OTHER_DIGEST = `sha256:${"b".repeat(64)}`;
+const ONCALL = "olga";
+/** May approve what changes, and not what deletes. */
+const MUTATOR = "mia";
+/** May write to rollouts, and has no word. */
+const STRANGER = "sam";
+type Who = "agent" | "operator" | "plan" | "rollout" | "approver" | "oncall" | "mutator" | "stranger" | "admin";
+const kubeconfigs: Partial<Record<Who, string>> = {};
+let world: OperatorWorld;
+
+const CREATE = ["create", "--dry-run=server", "-f", "-"];
+const create = (stdin: () => object) => ({ args: CREATE, stdin });
+const say = (name: string, spec: object): readonly string[] => [
+  ...["patch", "rout", name, "-n", GRANTS, "--type=merge", "--dry-run=server", "-p", JSON.stringify({ spec })],
+];
+const ours = (kind: string, name: string, spec: object, metadata: object = {}): object => ({
+  ...{ apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name, namespace: GRANTS, ...metadata }, spec },
+});
+
+function rollout(name: string, spec: object = {}, metadata: object = {}): object {
+  const asked = {
+    ...{ rolloutId: name, deploymentId: DEPLOYMENT_ID, action: "update", contentName: "rel-1", contentDigest: DIGEST },
+    ...{ requestedAt: "2026-01-01T12:00:00Z", deadline: "2026-01-01T13:00:00Z" },
+  };
+  return ours("Rollout", name, { ...asked, ...spec }, metadata);
+}
+
+function content(name: string, metadata: object = {}): object {
+  const object = { wave: 0, frozen: false, resourceId: "api", manifest: releasedDeployment("api") };
+  const spec = {
+    deploymentId: DEPLOYMENT_ID,
+    version: "1",
+    digest: DIGEST,
+    configHash: "c".repeat(64),
+    objects: [object],
+  };
+  return ours("ReleaseContent", name, spec, metadata);
+}
+
+const RELEASE = "sallyport-op-release-apply";
+const soon = (minutes: number): string => `${new Date(Date.now() + minutes * 60_000).toISOString().slice(0, 19)}Z`;
+
+interface Lent {
+  readonly role?: string;
+  readonly account?: string;
+  readonly name?: string;
+  readonly kind?: string;
+  readonly labels?: object;
+  readonly minutes?: number;
+  readonly namespace?: string;
+}
+
+function binding(lent: Lent = {}): object {
+  const { role = RELEASE, account = ROLLOUT_RUN, name = account, kind = "RoleBinding", namespace = SHOP } = lent;
+  const { labels = { [ROLLOUT_UID_LABEL]: ROLLOUT_UID }, minutes = 119 } = lent;
+  const annotations = { [EXPIRES_AT_ANNOTATION]: soon(minutes) };
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind,
+    metadata: { name, ...(kind === "RoleBinding" && { namespace }), labels, annotations },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+    subjects: [{ kind: "ServiceAccount", name: account, namespace: GRANTS }],
+  };
+}
+
+function account(name: string, metadata: object = {}, namespace = GRANTS): object {
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, ...metadata } };
+}
+
+const PLANS = "sallyport-plan-accounts";
+const OBJECTS = "sallyport-rollout-objects";
+const ACCOUNTS = "sallyport-rollout-service-accounts";
+const WORDS = "sallyport-rollout-words";
+const CONTENT = "sallyport-release-content";
+const BINDINGS = "sallyport-operator-bindings";
+const MADE = "sallyport-operator-objects";
+const RUNS = { policy: OBJECTS, as: "rollout" } as const;
+
+/** A Deployment that a rollout may not make. */
+const pod = (title: string, words: string, spec: object, container: object = {}): Attack<Who> => ({
+  ...{ title, words, ...RUNS },
+  ...create(() => releasedDeployment("fresh", spec, container)),
+});
+const volume = (source: object): object => ({ volumes: [{ name: "v", ...source }] });
+
+const ATTACKS: readonly Attack<Who>[] = [
+  {
+    title: "the account that plans changes nothing of a release's",
+    ...{ policy: PLANS, as: "plan", words: "tries out (dryRun=All) and changes nothing" },
+    // Comes to pass without the policy, and is each time a change.
+    args: () => [
+      "patch",
+      "configmap",
+      "member",
+      "-n",
+      SHOP,
+      "-p",
+      JSON.stringify({ data: { tried: `${Date.now()}` } }),
+    ],
+  },
+  {
+    title: "nor of the customer's",
+    ...{ policy: PLANS, as: "plan", words: "tries out (dryRun=All) and changes nothing", isReal: true },
+    args: () => ["delete", "configmap", "member", "-n", SHOP],
+  },
+  {
+    title: "a rollout makes no Secret",
+    ...{ ...RUNS, words: "kinds that releases may install" },
+    ...create(() => released("v1", "Secret", "fresh")),
+  },
+  {
+    title: "nor a right",
+    ...{ ...RUNS, words: "kinds that releases may install" },
+    ...create(() => ({ ...binding({ role: "view", account: "default" }) })),
+  },
+  {
+    title: "nor a right in the whole cluster",
+    ...{ ...RUNS, words: "kinds that releases may install" },
+    ...create(() => binding({ role: "view", account: "default", kind: "ClusterRoleBinding" })),
+  },
+  {
+    title: "nor scales by the subresource",
+    ...{ ...RUNS, words: "kinds that releases may install" },
+    args: () => ["scale", "deployment", "member", "-n", SHOP, "--replicas=3", "--dry-run=server"],
+  },
+  {
+    title: "nor goes through a proxy of the API server",
+    ...{ ...RUNS, words: "kinds that releases may install" },
+    args: () => ["get", "--raw", `/api/v1/namespaces/${SHOP}/services/member/proxy/`],
+  },
+  {
+    title: "nor writes in a system namespace",
+    ...{ ...RUNS, words: "nothing in a system namespace" },
+    ...create(() => released("v1", "ConfigMap", "fresh", {}, { namespace: "kube-system" })),
+  },
+  {
+    title: "nor makes what shows no deployment",
+    ...{ ...RUNS, words: "makes objects with the labels" },
+    ...create(() => released("v1", "ConfigMap", "fresh", {}, { labels: {} })),
+  },
+  {
+    title: "nor changes the customer's own",
+    ...{ ...RUNS, words: "changes and deletes only what a release has installed" },
+    args: () => ["annotate", "deployment", "web", "-n", SHOP, "a=b", "--dry-run=server"],
+  },
+  {
+    title: "nor deletes it",
+    ...{ ...RUNS, words: "changes and deletes only what a release has installed" },
+    args: () => ["delete", "deployment", "web", "-n", SHOP, "--dry-run=server"],
+  },
+  {
+    title: "nor gives an object to another deployment",
+    ...{ ...RUNS, words: "gives no object to another deployment" },
+    args: () => [
+      "label",
+      "configmap",
+      "member",
+      "-n",
+      SHOP,
+      `${DEPLOYMENT_ID_LABEL}=x`,
+      "--overwrite",
+      "--dry-run=server",
+    ],
+  },
+  {
+    title: "nor keeps one from being deleted",
+    ...{ ...RUNS, words: "no ownerReferences and no finalizers" },
+    ...create(() => released("v1", "ConfigMap", "fresh", {}, { finalizers: ["example.com/keep"] })),
+  },
+  {
+    title: "nor has one deleted with another",
+    ...{ ...RUNS, words: "no ownerReferences and no finalizers" },
+    ...create(() =>
+      released(
+        "v1",
+        "ConfigMap",
+        "fresh",
+        {},
+        {
+          ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "other", uid: OTHER_UID }],
+        },
+      ),
+    ),
+  },
+  {
+    title: "nor makes objects of which nothing knows the names",
+    ...{ ...RUNS, words: "no generateName" },
+    ...create(() => released("v1", "ConfigMap", "fresh", {}, { name: undefined, generateName: "fresh-" })),
+  },
+  pod("nor takes the node's network", "in the node's own network", { hostNetwork: true }),
+  pod("nor the node's processes", "in the node's own network", { hostPID: true }),
+  pod("nor the node's files", "volumes of these kinds only", volume({ hostPath: { path: "/" } })),
+  pod("nor the volume of a driver", "volumes of these kinds only", volume({ csi: { driver: "d.example" } })),
+  pod("nor the token of the namespace's account", "the token of the namespace's own", {
+    automountServiceAccountToken: true,
+  }),
+  pod(
+    "nor that token by another way",
+    "the token of the namespace's own",
+    volume({ projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }),
+  ),
+  pod("nor a node by its name", "chooses no node by name", { nodeName: "control-plane" }),
+  pod("nor is privileged", "no privileged container", {}, { securityContext: { privileged: true } }),
+  pod("nor is where it runs first", "no privileged container", {
+    initContainers: [{ name: "i", image: `${REGISTRY}/i:1`, securityContext: { privileged: true } }],
+  }),
+  pod("nor may become so", "no privileged container", {}, { securityContext: { allowPrivilegeEscalation: true } }),
+  pod("nor adds a capability", "adds no capability", {}, { securityContext: { capabilities: { add: ["SYS_ADMIN"] } } }),
+  pod("nor takes a port of the node", "takes no port of a node", {}, { ports: [{ containerPort: 80, hostPort: 80 }] }),
+  pod("nor pulls from elsewhere", "images of allowed registries only", {}, { image: "registry.example/shopping/x:1" }),
+  {
+    title: "nor does all that in a CronJob",
+    ...{ ...RUNS, words: "in the node's own network" },
+    ...create(() => {
+      const { spec } = releasedDeployment("fresh", { hostNetwork: true, restartPolicy: "Never" }) as unknown as {
+        readonly spec: { readonly template: object };
+      };
+      const jobTemplate = { spec: { template: spec.template } };
+      return released("batch/v1", "CronJob", "fresh", { spec: { schedule: "0 0 1 1 *", jobTemplate } });
+    }),
+  },
+  {
+    title: "nor leads out of the cluster",
+    ...{ ...RUNS, words: "no Service that leads out" },
+    ...create(() => released("v1", "Service", "fresh", { spec: { type: "NodePort", ports: [{ port: 80 }] } })),
+  },
+  {
+    title: "nor takes over addresses",
+    ...{ ...RUNS, words: "takes over no address" },
+    ...create(() =>
+      released("v1", "Service", "fresh", { spec: { externalIPs: ["192.0.2.1"], ports: [{ port: 80 }] } }),
+    ),
+  },
+  {
+    title: "nor brings an Ingress",
+    ...{ ...RUNS, words: "makes no Ingress" },
+    ...create(() =>
+      released("networking.k8s.io/v1", "Ingress", "fresh", {
+        spec: { defaultBackend: { service: { name: "member", port: { number: 80 } } } },
+      }),
+    ),
+  },
+  {
+    title: "the account that plans is told of it in the dry run",
+    ...{ policy: OBJECTS, as: "plan", words: "in the node's own network" },
+    ...create(() => releasedDeployment("fresh", { hostNetwork: true })),
+  },
+  {
+    title: "a rollout borrows no account of the customer's",
+    ...{ policy: ACCOUNTS, as: "rollout", words: "a service account that the release itself has installed" },
+    ...create(() => releasedDeployment("fresh", { serviceAccountName: "customers" })),
+  },
+  {
+    title: "nor one of another deployment's release",
+    ...{ policy: ACCOUNTS, as: "rollout", words: "a service account that the release itself has installed" },
+    ...create(() => releasedDeployment("fresh", { serviceAccountName: "others" })),
+  },
+  {
+    title: "a stolen agent asks for no rollout that is paused, and shown as another than it is",
+    ...{ policy: WORDS, as: "agent", words: "created without the customer's words" },
+    ...create(() => rollout("asked", { pausedReason: "run this" })),
+  },
+  {
+    title: "nor for one that another controller takes for its own",
+    ...{ policy: WORDS, as: "agent", words: "takes no label and no annotation" },
+    ...create(() => rollout("asked", {}, { labels: { "app.kubernetes.io/managed-by": "Helm" } })),
+  },
+  {
+    title: "nor for one that cannot be deleted",
+    ...{ policy: WORDS, as: "agent", words: "takes no finalizer and no owner" },
+    ...create(() => rollout("asked", {}, { finalizers: ["example.com/keep"] })),
+  },
+  {
+    title: "nor lets its own go on",
+    ...{ policy: WORDS, as: "agent", words: "a service account or node cannot decide" },
+    args: () => say("waiting", { approvedDigest: DIGEST }),
+  },
+  {
+    title: "nor does a stolen operator",
+    ...{ policy: WORDS, as: "operator", words: "a service account or node cannot decide" },
+    args: () => say("waiting", { approvedDigest: DIGEST }),
+  },
+  {
+    title: "nor takes over the customer's fields",
+    ...{ policy: WORDS, as: "operator", words: "a service account or node cannot decide" },
+    args: () => say("waiting", { takeOver: [{ kind: "Deployment", name: "web" }] }),
+  },
+  {
+    title: "nor removes the record of a rollout that goes on",
+    ...{ policy: WORDS, as: "operator", words: "only the record of a rollout that has ended" },
+    args: () => ["delete", "rout", "waiting", "-n", GRANTS, "--dry-run=server"],
+  },
+  {
+    title: "a person without the right lets no rollout go on",
+    ...{ policy: WORDS, as: "oncall", words: "the right to approve mutating changes" },
+    args: () => say("waiting", { approvedDigest: DIGEST }),
+  },
+  {
+    title: "nor takes fields over",
+    ...{ policy: WORDS, as: "oncall", words: "the right to approve mutating changes" },
+    args: () => say("waiting", { takeOver: [{ kind: "Deployment", name: "web" }] }),
+  },
+  {
+    title: "nor lets a deletion go on, with the right to approve changes alone",
+    ...{ policy: WORDS, as: "mutator", words: "the right to approve destructive changes" },
+    args: () => say("leaving", { approvedDigest: DIGEST }),
+  },
+  {
+    title: "a stranger denies none",
+    ...{ policy: WORDS, as: "stranger", words: "you need the verb revoke on it" },
+    args: () => say("waiting", { deniedReason: "no" }),
+  },
+  {
+    title: "nor aborts one",
+    ...{ policy: WORDS, as: "stranger", words: "you need the verb revoke on it" },
+    args: () => say("waiting", { abortReason: "no" }),
+  },
+  {
+    title: "nor pauses one",
+    ...{ policy: WORDS, as: "stranger", words: "you need the verb revoke on it" },
+    args: () => say("waiting", { pausedReason: "no" }),
+  },
+  {
+    title: "an approver allows nothing but what was planned",
+    ...{ policy: WORDS, as: "approver", words: "must be what was planned and shown" },
+    args: () => say("waiting", { approvedDigest: OTHER_DIGEST }),
+  },
+  {
+    title: "an approver approves in no other person's name",
+    ...{ policy: WORDS, as: "approver", words: "approvedBy must be the user who" },
+    args: () => say("waiting", { approvedDigest: DIGEST, approvedBy: "bob" }),
+  },
+  {
+    title: "nor denies so",
+    ...{ policy: WORDS, as: "approver", words: "deniedBy must be the user who" },
+    args: () => say("waiting", { deniedReason: "no", deniedBy: "bob" }),
+  },
+  {
+    title: "nor aborts so",
+    ...{ policy: WORDS, as: "approver", words: "abortedBy must be the user who" },
+    args: () => say("waiting", { abortReason: "no", abortedBy: "bob" }),
+  },
+  {
+    title: "what was shown is not changed afterwards, by an admin either",
+    ...{ policy: CONTENT, as: "admin", words: "the content of a release is immutable" },
+    args: () => [
+      ...["patch", "relc", "rel-1", "-n", GRANTS, "--type=json", "--dry-run=server", "-p"],
+      '[{"op":"replace","path":"/spec/objects/0/manifest/spec/template/spec/containers/0/image","value":"evil:1"}]',
+    ],
+  },
+  {
+    title: "nor kept from being deleted by the agent",
+    ...{ policy: CONTENT, as: "agent", words: "takes no finalizer and no owner" },
+    ...create(() => content("rel-2", { finalizers: ["example.com/keep"] })),
+  },
+  {
+    title: "a stolen operator lends the role of releases to no account of another rollout than the label's",
+    ...{ policy: BINDINGS, as: "operator", words: "only bind the grant's own ServiceAccount" },
+    ...create(() => binding({ account: rolloutAccount(OTHER_UID) })),
+  },
+  {
+    title: "nor to the account of a grant, which no policy for releases holds",
+    ...{ policy: BINDINGS, as: "operator", words: "only bind the grant's own ServiceAccount" },
+    ...create(() => binding({ account: grantAccount(ROLLOUT_UID) })),
+  },
+  {
+    title: "nor by a grant's label",
+    ...{ policy: BINDINGS, as: "operator", words: "only make RoleBindings labelled" },
+    ...create(() => binding({ account: grantAccount(ROLLOUT_UID), labels: { [GRANT_UID_LABEL]: ROLLOUT_UID } })),
+  },
+  {
+    title: "nor another role to the account of a rollout",
+    ...{ policy: BINDINGS, as: "operator", words: "only make RoleBindings labelled" },
+    ...create(() => binding({ role: "sallyport-op-kubernetes-logs" })),
+  },
+  {
+    title: "nor by a binding of another name",
+    ...{ policy: BINDINGS, as: "operator", words: "only bind the grant's own ServiceAccount" },
+    ...create(() => binding({ name: "mine" })),
+  },
+  {
+    title: "nor for more than two hours",
+    ...{ policy: BINDINGS, as: "operator", words: "two hours at most" },
+    ...create(() => binding({ minutes: 130 })),
+  },
+  {
+    title: "nor in the whole cluster",
+    ...{ policy: BINDINGS, as: "operator", words: "may not touch ClusterRoleBindings" },
+    ...create(() => binding({ kind: "ClusterRoleBinding" })),
+  },
+  {
+    title: "nor in a system namespace",
+    ...{ policy: BINDINGS, as: "operator", words: "may not bind roles in a system namespace" },
+    ...create(() => binding({ namespace: "kube-system" })),
+  },
+  {
+    title: "nor makes an account with a right outside of the cluster",
+    ...{ policy: MADE, as: "operator", words: "no other label or annotation" },
+    ...create(() => account(planAccount(OTHER_UID), { annotations: { "eks.amazonaws.com/role-arn": "arn" } })),
+  },
+  {
+    title: "nor takes a token of an account that is no rollout's",
+    ...{ policy: "sallyport-operator-tokens", as: "operator", words: "only mint tokens for grant accounts" },
+    args: () => ["create", "token", "default", "-n", GRANTS],
+  },
+  {
+    title: "nor brings a command before the eyes of who reads a plan",
+    ...{ policy: "sallyport-no-commands-in-status", as: "operator", words: "holds no command" },
+    args: () => [
+      ...["patch", "rout", "waiting", "-n", GRANTS, "--type=merge", "--subresource=status", "--dry-run=server", "-p"],
+      JSON.stringify({
+        status: { plan: { create: 0, change: 0, prune: 0, unchanged: 0, changes: ["run kubectl now"] } },
+      }),
+    ],
+  },
+  {
+    title: "a person gives the role of releases to no account of a grant",
+    ...{ policy: "sallyport-lending", as: "admin", words: "lent by the operator alone" },
+    ...create(() => binding({ account: grantAccount(ROLLOUT_UID), labels: {} })),
+  },
+];
+
+const OPTIONS = { registries: [REGISTRY] };
+const attacked = {
+  cluster,
+  kubeconfigs,
+  policies: () => [...installation().policies, ...openReleases(undefined, OPTIONS)],
+};
+const run = runAs<Who>(attacked);
+
+const RBAC = "rbac.authorization.k8s.io";
+const bound = (kind: string, name: string, role: object, subject: object): Record<string, unknown> => ({
+  ...{ apiVersion: `${RBAC}/v1`, kind, metadata: { name, ...(kind === "RoleBinding" && { namespace: GRANTS }) } },
+  ...{ roleRef: { apiGroup: RBAC, kind: "ClusterRole", ...role }, subjects: [subject] },
+});
+const user = (name: string): object => ({ apiGroup: RBAC, kind: "User", name });
+const everything = (name: string, subject: object): Record<string, unknown> =>
+  bound("ClusterRoleBinding", `careless-${name}`, { name: "cluster-admin" }, subject);
+const role = (name: string, rules: object): Record<string, unknown> => ({
+  ...{ apiVersion: `${RBAC}/v1`, kind: "ClusterRole", metadata: { name }, rules: [rules] },
+});
+
+beforeAll(async () => {
+  world = await OperatorWorld.create(cluster());
+  await cluster().apply([...openReleases(undefined, OPTIONS), ...openNamespaceToReleases(SHOP), ...openCluster()]);
+  const words = { apiGroups: ["sallyport.dev"], resources: ["rollouts"], verbs: ["get", "patch"] };
+  await cluster().apply([
+    everything("rollouts", { apiGroup: RBAC, kind: "Group", name: `system:serviceaccounts:${GRANTS}` }),
+    everything("processes", { apiGroup: RBAC, kind: "Group", name: `system:serviceaccounts:${systemNamespace}` }),
+    role("patches-rollouts", words),
+    role("approves-changes", {
+      apiGroups: ["sallyport.dev"],
+      resources: ["risks"],
+      resourceNames: ["mutating"],
+      verbs: ["approve"],
+    }),
+    bound("RoleBinding", "oncall", { name: "sallyport-oncall" }, user(ONCALL)),
+    ...[STRANGER, MUTATOR].map((name) =>
+      bound("RoleBinding", `patches-${name}`, { name: "patches-rollouts" }, user(name)),
+    ),
+    bound("RoleBinding", "approves-changes", { name: "approves-changes" }, user(MUTATOR)),
+    ...[PLAN, ROLLOUT_RUN].map((name) => account(name) as Record<string, unknown>),
+    account("customers", {}, SHOP) as Record<string, unknown>,
+    account("others", { labels: { ...MEMBER, [DEPLOYMENT_ID_LABEL]: "dpl_other" } }, SHOP) as Record<string, unknown>,
+    account("own", { labels: MEMBER }, SHOP) as Record<string, unknown>,
+    released("v1", "ConfigMap", "member"),
+    released("v1", "Service", "member", { spec: { ports: [{ port: 80 }] } }),
+    releasedDeployment("member"),
+    content("rel-1") as Record<string, unknown>,
+    ...["waiting", "denied", "ended"].map((name) => rollout(name) as Record<string, unknown>),
+    rollout("leaving", { action: "delete" }) as Record<string, unknown>,
+  ]);
+  for (const name of ["agent", "operator"] as const) {
+    kubeconfigs[name] = await cluster().kubeconfigForServiceAccount(systemNamespace, `sallyport-${name}`);
+  }
+  kubeconfigs.plan = await cluster().kubeconfigForServiceAccount(GRANTS, PLAN);
+  kubeconfigs.rollout = await cluster().kubeconfigForServiceAccount(GRANTS, ROLLOUT_RUN);
+  const people = { approver: APPROVER, oncall: ONCALL, mutator: MUTATOR, stranger: STRANGER } as const;
+  for (const [who, name] of Object.entries(people)) kubeconfigs[who as Who] = cluster().kubeconfigFor({ user: name });
+  kubeconfigs.admin = cluster().adminKubeconfig;
+  await report("waiting", { state: "Planning" });
+  await report("waiting", { state: "AwaitingApproval", plannedDigest: DIGEST });
+  await report("leaving", { state: "Planning", plannedDigest: DIGEST });
+  await report("ended", { state: "Failed" });
+  await inForce(ATTACKS, run);
+}, 180_000);
+afterAll(() => world?.close());
+
+async function report(name: string, status: object): Promise<void> {
+  const line = [
+    "patch",
+    "rout",
+    name,
+    "-n",
+    GRANTS,
+    "--type=merge",
+    "--subresource=status",
+    "-p",
+    JSON.stringify({ status }),
+  ];
+  expect((await cluster().kubectl(line)).stderr).toBe("");
+}
+
+testRefusals(ATTACKS, attacked);
+
+describe("let through", () => {
+  const bare = { [ROLLOUT_UID_LABEL]: OTHER_UID };
+  const owner = { apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", name: "waiting", uid: OTHER_UID };
+  test.each<[string, Who, readonly string[], (() => object)?]>([
+    ["the agent writes what a release installs", "agent", CREATE, () => content("rel-9")],
+    ["the agent asks for a rollout", "agent", CREATE, () => rollout("asked")],
+    [
+      "the operator makes the account of a rollout",
+      "operator",
+      CREATE,
+      () => account(rolloutAccount(OTHER_UID), { labels: bare, ownerReferences: [owner] }),
+    ],
+    ["the operator lends the role to the account that plans", "operator", CREATE, () => binding({ account: PLAN })],
+    ["the operator lends it to the one that carries out", "operator", CREATE, () => binding()],
+    ["the operator acts as that account", "operator", ["create", "token", ROLLOUT_RUN, "-n", GRANTS, "--duration=10m"]],
+    [
+      "the operator removes it",
+      "operator",
+      ["delete", "serviceaccount", ROLLOUT_RUN, "-n", GRANTS, "--dry-run=server"],
+    ],
+    ["the operator removes an old record", "operator", ["delete", "rout", "ended", "-n", GRANTS, "--dry-run=server"]],
+    ["the account that plans tries a Deployment", "plan", CREATE, () => releasedDeployment("fresh")],
+    ["it tries a deletion", "plan", ["delete", "configmap", "member", "-n", SHOP, "--dry-run=server"]],
+    ["it asks what it may do", "plan", ["auth", "can-i", "create", "deployments", "-n", SHOP]],
+    ["a rollout installs a Deployment", "rollout", CREATE, () => releasedDeployment("fresh")],
+    [
+      "with the account that the release brings",
+      "rollout",
+      CREATE,
+      () => releasedDeployment("fresh", { serviceAccountName: "own", automountServiceAccountToken: true }),
+    ],
+    [
+      "with one that does not exist yet",
+      "rollout",
+      CREATE,
+      () => releasedDeployment("fresh", { serviceAccountName: "new" }),
+    ],
+    ["it brings an account", "rollout", CREATE, () => released("v1", "ServiceAccount", "new")],
+    [
+      "it claims a volume",
+      "rollout",
+      CREATE,
+      () =>
+        released("v1", "PersistentVolumeClaim", "fresh", {
+          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+        }),
+    ],
+    [
+      "it changes what was installed",
+      "rollout",
+      ["annotate", "deployment", "member", "-n", SHOP, "a=b", "--dry-run=server"],
+    ],
+    ["it prunes it", "rollout", ["delete", "deployment", "member", "-n", SHOP, "--dry-run=server"]],
+    [
+      "it lets it go, unlabelled, to the customer",
+      "rollout",
+      [
+        "label",
+        "deployment",
+        "member",
+        "-n",
+        SHOP,
+        "--dry-run=server",
+        ...Object.keys(MEMBER).map((label) => `${label}-`),
+      ],
+    ],
+    ["a person on call pauses it", "oncall", say("waiting", { pausedReason: "peak hours" })],
+    ["a person on call stops it", "oncall", say("waiting", { abortReason: "peak hours" })],
+    ["who may approve changes lets an update go on", "mutator", say("waiting", { approvedDigest: DIGEST })],
+    ["an approver lets a deletion go on", "approver", say("leaving", { approvedDigest: DIGEST })],
+    ["an approver takes fields over", "approver", say("waiting", { takeOver: [{ kind: "Deployment", name: "web" }] })],
+  ])("%s", async (_, as, args, stdin) => {
+    const { code, stderr } = await run({ as, args, stdin });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+  });
+
+  test("the API server writes the name of the person who decides", async () => {
+    const said = async (as: Who, name: string, spec: object): Promise<string> => {
+      const args = ["patch", "rout", name, "-n", GRANTS, "--type=merge", "-o", "json", "-p", JSON.stringify({ spec })];
+      const { stdout, stderr } = await run({ as, args });
+      expect(stderr).toBe("");
+      return stdout;
+    };
+    expect(JSON.parse(await said("approver", "waiting", { approvedDigest: DIGEST })).spec.approvedBy).toBe(APPROVER);
+    expect(JSON.parse(await said("oncall", "waiting", { abortReason: "peak" })).spec.abortedBy).toBe(ONCALL);
+    expect(JSON.parse(await said("oncall", "denied", { deniedReason: "no" })).spec.deniedBy).toBe(ONCALL);
+  });
+});

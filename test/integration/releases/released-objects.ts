@@ -1,0 +1,55 @@
+import {
+  APPLYSET_LABEL,
+  applySetId,
+  DEPLOYMENT_ID_LABEL,
+  planAccount,
+  rolloutAccount,
+} from "../../../src/crds/release-names.ts";
+import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
+
+export const ROLLOUT_UID = "0badcafe-0000-4000-8000-000000000001";
+export const PLAN = planAccount(ROLLOUT_UID);
+export const ROLLOUT_RUN = rolloutAccount(ROLLOUT_UID);
+export const REGISTRY = "registry.example/shop";
+
+/** Labels that each object of a release has. */
+export const MEMBER: Readonly<Record<string, string>> = {
+  [APPLYSET_LABEL]: applySetId("dpl-shop-1", GRANTS),
+  [DEPLOYMENT_ID_LABEL]: DEPLOYMENT_ID,
+};
+
+export interface Released {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** An object as a release would have it in it. */
+export function released(
+  apiVersion: string,
+  kind: string,
+  name: string,
+  rest: object = {},
+  metadata: object = {},
+): Released {
+  return { apiVersion, kind, metadata: { name, namespace: SHOP, labels: MEMBER, ...metadata }, ...rest };
+}
+
+/** A Deployment of a release; `pod` and `container` change what nothing refuses. */
+export function releasedDeployment(
+  name: string,
+  pod: object = {},
+  container: object = {},
+  metadata: object = {},
+): Released {
+  const labels = { app: name };
+  const containers = [{ name: "c", image: `${REGISTRY}/api:2`, ...container }];
+  const template = { metadata: { labels }, spec: { automountServiceAccountToken: false, containers, ...pod } };
+  return released("apps/v1", "Deployment", name, { spec: { selector: { matchLabels: labels }, template } }, metadata);
+}
