@@ -1,4 +1,4 @@
-import { beforeAll, onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { DEFAULT_NAMES, objectName, operationRole } from "../../../src/crds/group.ts";
@@ -12,11 +12,12 @@ import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
 import { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { RELEASE_KINDS } from "../../../src/operator/rollouts/release-rules.ts";
-import { eventually } from "../wait.ts";
+import { eventually, signal } from "../wait.ts";
 
 export const GRANTS = DEFAULT_NAMES.grantsNamespace;
 export const POLICY = "sallyport-plan-accounts";
 const ROLE = operationRole("release", "apply");
+const LENDING = { grantsNamespace: GRANTS, roleKind: "ClusterRole", role: ROLE } as const;
 const DEPLOYMENT_ID = "dep_1";
 
 /** What a test sees of an object. */
@@ -56,6 +57,7 @@ export class ShiftedClock implements Clock {
 export class HandsWorld {
   readonly clock = new ShiftedClock();
   readonly #cluster: () => Cluster;
+  #admin: Connection | undefined;
   #made = 0;
 
   constructor(cluster: () => Cluster) {
@@ -66,6 +68,11 @@ export class HandsWorld {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
     await this.#cluster().apply([namespace, customResourceDefinition(ROLLOUT), role()]);
     await this.policy(true);
+    this.#admin = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
+  }
+
+  async close(): Promise<void> {
+    await this.#admin?.close();
   }
 
   /** Adds or removes the policy. It is in force some time later: a plan waits for that by itself. */
@@ -86,9 +93,8 @@ export class HandsWorld {
     const connection = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
     onTestFinished(() => connection.close());
     const client = new Client(watched(connection, around));
-    const lending = { grantsNamespace: GRANTS, roleKind: "ClusterRole", role: ROLE } as const;
     return new ClusterHands({
-      access: new RolloutAccess(client, lending),
+      access: new RolloutAccess(client, LENDING),
       clientFor: (token) => client.withToken(token),
       grantsNamespace: GRANTS,
       rules: { kinds: RELEASE_KINDS, registries: [], mayExpose: false },
@@ -134,12 +140,12 @@ export class HandsWorld {
     await this.send("PATCH", path, manifest, "application/apply-patch+yaml");
   }
 
-  /** Accounts and bindings of rollouts. */
-  async lent(): Promise<readonly string[]> {
-    const accounts = await this.send("GET", `/api/v1/namespaces/${GRANTS}/serviceaccounts`);
-    const bindings = await this.send("GET", "/apis/rbac.authorization.k8s.io/v1/rolebindings");
-    const all = [accounts, bindings].flatMap((list) => (list as { readonly items: readonly Live[] }).items);
-    return all.map(({ metadata }) => metadata.name).filter((name) => /^(plan|rollout)-/.test(name));
+  /** What of this rollout's accounts and bindings is there. */
+  async lent({ rollout }: Intent, namespace: string): Promise<readonly string[]> {
+    if (this.#admin === undefined) throw new Error("the world is not open");
+    const found = await new RolloutAccess(new Client(this.#admin), LENDING).leftOvers([namespace], signal());
+    const own = found.filter(({ rolloutUid }) => rolloutUid === rollout.metadata.uid);
+    return own.map(({ kind, object }) => `${kind} ${object.metadata.name}`);
   }
 
   /** The pods of a Deployment are there and ready, as its status says. */
@@ -159,6 +165,7 @@ export class HandsWorld {
 export function useHands(cluster: () => Cluster): HandsWorld {
   const world = new HandsWorld(cluster);
   beforeAll(() => world.open(), 120_000);
+  afterAll(() => world.close());
   return world;
 }
 

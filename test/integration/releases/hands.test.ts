@@ -45,7 +45,7 @@ describe("a plan", () => {
     const versions = (all: typeof before) => all.map((each) => each?.spec ?? each?.metadata.resourceVersion);
     expect(versions(await Promise.all([kept, going, next].map((each) => world.read(each))))).toEqual(versions(before));
     expect(await world.read(configMap(shop, "new", {}))).toBeUndefined();
-    expect((await world.lent()).filter((name) => name.startsWith("plan-"))).toEqual([]);
+    expect(await world.lent(intent, shop)).toEqual([]);
     expect((await hands.plan(intent, signal())).plannedDigest).toBe(plannedDigest);
     await world.change(configMap(shop, "going", { b: "theirs" }));
     expect((await hands.plan({ ...intent, former: [] }, signal())).plannedDigest).not.toBe(plannedDigest);

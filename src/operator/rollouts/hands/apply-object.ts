@@ -32,7 +32,7 @@ export interface Wish {
 }
 
 /** An object may be changed by others between the look at it and the apply, and again at the next try. */
-const MAX_TRIES = 6;
+const MAX_TRIES = 10;
 
 /**
  * Applies one object: never over one that the deployment has not made, and without the fields that others own, unless the

@@ -55,10 +55,11 @@ export class ReleaseApi {
   }
 
   /**
-   * Server-side apply to exactly the object that was looked at.
+   * Server-side apply to exactly the object that was looked at, in the version that was.
    *
-   * @param seen undefined: none of that name. One that appears in between is refused with 409, and one that was exchanged
-   * for another with 409 or as a change of its uid: a release never writes to an object that it has not judged.
+   * @param seen undefined: none of that name.
+   * @throws ApiError 409 when one has appeared, or this one was changed, in between: a release never writes to an object
+   * that it has not judged, and tells as its own no change that another has made.
    */
   apply(
     resource: Resource,
@@ -67,7 +68,10 @@ export class ReleaseApi {
     { isDryRun, force }: ApplyMode,
     signal: AbortSignal,
   ): Promise<LiveObject> {
-    const only = seen === undefined ? { resourceVersion: NEVER_A_VERSION } : { uid: seen.metadata.uid };
+    const only =
+      seen === undefined
+        ? { resourceVersion: NEVER_A_VERSION }
+        : { uid: seen.metadata.uid, resourceVersion: seen.metadata.resourceVersion };
     if (!isDryRun) this.#fence();
     return this.exchange.json<LiveObject>(
       {
