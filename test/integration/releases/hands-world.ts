@@ -14,8 +14,8 @@ import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { RELEASE_KINDS } from "../../../src/operator/rollouts/release-rules.ts";
 import { eventually, signal } from "../wait.ts";
 
-export const GRANTS = DEFAULT_NAMES.grantsNamespace;
-export const POLICY = "sallyport-plan-accounts";
+const GRANTS = DEFAULT_NAMES.grantsNamespace;
+const POLICY = "sallyport-plan-accounts";
 const ROLE = operationRole("release", "apply");
 const LENDING = { grantsNamespace: GRANTS, roleKind: "ClusterRole", role: ROLE } as const;
 const DEPLOYMENT_ID = "dep_1";
@@ -32,6 +32,7 @@ export interface Live {
   };
   readonly spec?: {
     readonly replicas?: number;
+    readonly nodeName?: string;
     readonly template?: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
   };
   readonly data?: Readonly<Record<string, string>>;
@@ -44,7 +45,7 @@ export interface Around {
 }
 
 /** Wall time that a test may move. */
-export class ShiftedClock implements Clock {
+class ShiftedClock implements Clock {
   shiftMs = 0;
   monotonicMs = (): number => systemClock.monotonicMs();
   after = (delayMs: number, task: () => void): (() => void) => systemClock.after(delayMs, task);
@@ -156,6 +157,27 @@ export class HandsWorld {
     );
   }
 
+  /** A node that no program runs pods for: its pods are what a test says. */
+  async silentNode(): Promise<Readonly<Record<string, string>>> {
+    const labels = { "example.com/silent": "yes" };
+    const amounts = { cpu: "64", memory: "64Gi", pods: "500" };
+    const conditions = [{ type: "Ready", status: "True", reason: "Test", message: "", lastHeartbeatTime: now() }];
+    const status = { capacity: amounts, allocatable: amounts, conditions };
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "silent", labels }, status };
+    await this.send("POST", "/api/v1/nodes", node);
+    return labels;
+  }
+
+  /** The only pod of the namespace, once it is on a node, gets this status. */
+  async report(namespace: string, status: object): Promise<void> {
+    const [pod] = await eventually(
+      () => this.pods(namespace),
+      (all) => all.length > 0 && all.every(({ spec }) => spec?.nodeName !== undefined),
+    );
+    const path = `/api/v1/namespaces/${namespace}/pods/${pod?.metadata.name}/status`;
+    await this.send("PATCH", path, { status }, "application/merge-patch+json");
+  }
+
   async pods(namespace: string): Promise<readonly Live[]> {
     const list = await this.send("GET", `/api/v1/namespaces/${namespace}/pods`);
     return (list as { readonly items: readonly Live[] }).items;
@@ -188,6 +210,10 @@ function watched(connection: Connection, around: Around): Connection {
     withToken: (token) => watched(connection.withToken(token), around),
     close: () => connection.close(),
   };
+}
+
+function now(): string {
+  return new Date().toISOString();
 }
 
 function pathOf(apiVersion: string, kind: string, { namespace, name }: ReleaseManifest["metadata"]): string {
@@ -225,10 +251,11 @@ export interface DeploymentOptions {
   readonly replicas?: number;
   readonly app?: string;
   readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly progressDeadlineSeconds?: number;
 }
 
 export function deployment(namespace: string, name: string, options: DeploymentOptions = {}): ReleaseManifest {
-  const { image = "registry.example/app:1", replicas = 1, app = name, nodeSelector } = options;
+  const { image = "registry.example/app:1", replicas = 1, app = name, nodeSelector, progressDeadlineSeconds } = options;
   const labels = { app };
   const pod = {
     automountServiceAccountToken: false,
@@ -239,7 +266,10 @@ export function deployment(namespace: string, name: string, options: DeploymentO
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: { name, namespace },
-    spec: { replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } },
+    spec: {
+      ...(progressDeadlineSeconds !== undefined && { progressDeadlineSeconds }),
+      ...{ replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } },
+    },
   };
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
 import type { WireRequest } from "../../../src/kube/client/connection.ts";
-import { PROBE } from "../../../src/operator/rollouts/hands/dry-run-proof.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
+import { PROBE } from "../../../src/operator/rollouts/hands/planning/dry-run-proof.ts";
 import { eventually, signal } from "../wait.ts";
 import { configMap, type DeploymentOptions, deployment, member, useHands } from "./hands-world.ts";
 

@@ -4,6 +4,7 @@ import type { Pod } from "../../../../kube/projection/shapes.ts";
 import { isReady } from "../../../../kube/workload-state/pod.ts";
 import { STUCK_REASONS, type StuckReason, stuckOf } from "../../../../kube/workload-state/pods.ts";
 import { conditionOf, msSince, seconds } from "../../../../kube/workload-state/state.ts";
+import { REVISION_LABEL } from "../../../../kube/workload-state/update-stopped.ts";
 import { HEALTHS } from "../../../../kube/workload-state/words.ts";
 import type { ResourceState, WaveHealth } from "../hands.ts";
 import type { LiveObject } from "../release-api.ts";
@@ -35,6 +36,9 @@ const MAX_MESSAGE = 512;
 
 /** Why a container does not start. Want of room on the nodes and evictions are none: machines and others heal them. */
 const STUCK: ReadonlySet<StuckReason> = new Set(STUCK_REASONS.slice(0, STUCK_REASONS.indexOf("Unschedulable")));
+
+/** On pods of Deployments, and of StatefulSets and DaemonSets: the template that they were made from. */
+const TEMPLATE_LABELS = ["pod-template-hash", REVISION_LABEL];
 
 /** Whether a wave has come up, cannot come up, or is to be looked at again. */
 export function waveHealth(watched: readonly Watched[], waveStartedAt: Date, until: Date, now: Date): WaveHealth {
@@ -77,13 +81,24 @@ function failureOf({ state, pods }: Seen, elapsedMs: number, now: Date): string 
     if (forMs === undefined || Math.min(forMs, elapsedMs) >= STUCK_MS) return text;
   }
   if (elapsedMs < STUCK_MS) return undefined;
-  for (const pod of pods) {
+  for (const pod of ofNewestTemplate(pods)) {
     const stuck = stuckOf(pod, now);
     if (stuck === undefined || !STUCK.has(stuck.reason) || (stuck.forMs ?? 0) < STUCK_MS) continue;
     const why = waitingMessage(pod, stuck.reason);
     return `${state.message ?? stuck.reason}${why === undefined ? "" : `: ${why}`}`;
   }
   return undefined;
+}
+
+/**
+ * Without those of the template before: pods of a release that crashed go one by one, as the new ones come up. The
+ * youngest pod is of the new template.
+ */
+function ofNewestTemplate(pods: readonly Pod[]): readonly Pod[] {
+  const [youngest] = pods.toSorted((a, b) => (a.metadata.creationTimestamp > b.metadata.creationTimestamp ? -1 : 1));
+  const of = ({ metadata }: Pod): string | undefined =>
+    TEMPLATE_LABELS.map((label) => metadata.labels[label]).find((each) => each !== undefined);
+  return youngest === undefined ? [] : pods.filter((pod) => of(pod) === of(youngest));
 }
 
 function waitingMessage({ status }: Pod, reason: StuckReason): string | undefined {
@@ -112,7 +127,7 @@ function deadlineMs(watched: readonly Watched[]): number {
     const own = isRecord(live?.spec) ? live.spec.progressDeadlineSeconds : undefined;
     return typeof own === "number" ? own * 1_000 + SLACK_MS : DEFAULT_DEADLINE_MS;
   });
-  return Math.min(Math.max(DEFAULT_DEADLINE_MS * Number(deadlines.length === 0), ...deadlines), MAX_DEADLINE_MS);
+  return Math.min(Math.max(...deadlines), MAX_DEADLINE_MS);
 }
 
 const WORST_FIRST = ["failed", "pending", "deleting", "provisioning", "updating", "running", "deleted"] as const;

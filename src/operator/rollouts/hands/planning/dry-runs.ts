@@ -1,17 +1,17 @@
-import type { Clock } from "../../../base/clock.ts";
-import { ApiError } from "../../../kube/client/api-error.ts";
-import { type RuleProblem, refOf } from "../release-rules.ts";
-import { applyObject, isFailure, type Wish } from "./apply-object.ts";
-import { atOnce } from "./at-once.ts";
+import type { Clock } from "../../../../base/clock.ts";
+import { ApiError } from "../../../../kube/client/api-error.ts";
+import { type RuleProblem, refOf } from "../../release-rules.ts";
+import { applyObject, isFailure, type Wish } from "../apply-object.ts";
+import { atOnce } from "../at-once.ts";
+import type { Intent } from "../hands.ts";
+import type { Membership } from "../membership.ts";
+import { whyKept } from "../prune.ts";
+import type { ReleaseApi } from "../release-api.ts";
+import { lackingRights, type Need, needsOf } from "../rights.ts";
+import type { ServedKinds } from "../served-kinds.ts";
+import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
-import type { Intent } from "./hands.ts";
-import type { Membership } from "./membership.ts";
 import type { Shown } from "./plan.ts";
-import { whyKept } from "./prune.ts";
-import type { ReleaseApi } from "./release-api.ts";
-import { lackingRights, type Need, needsOf } from "./rights.ts";
-import type { ServedKinds } from "./served-kinds.ts";
-import { AT_ONCE, outdated, type Target, targetsOf } from "./targets.ts";
 
 export interface DryRunPorts {
   readonly kinds: ServedKinds;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { contentDigest } from "../../../crds/content-digest.ts";
-import type { RolloutPlan } from "../../../crds/kinds/rollout.ts";
-import { printableLine } from "../../../crds/printable.ts";
-import type { Override } from "../give-way.ts";
-import type { RuleProblem } from "../release-rules.ts";
-import type { Intent, Planned } from "./hands.ts";
+import { contentDigest } from "../../../../crds/content-digest.ts";
+import type { RolloutPlan } from "../../../../crds/kinds/rollout.ts";
+import { printableLine } from "../../../../crds/printable.ts";
+import type { Override } from "../../give-way.ts";
+import type { RuleProblem } from "../../release-rules.ts";
+import type { Intent, Planned } from "../hands.ts";
 
 /** What a plan may say; the schema of Rollout has the same bounds. */
 const MAX_CHANGES = 100;

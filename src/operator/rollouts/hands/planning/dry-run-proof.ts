@@ -1,8 +1,8 @@
-import { type Clock, sleep } from "../../../base/clock.ts";
-import { ApiError } from "../../../kube/client/api-error.ts";
-import { type Resource, resources } from "../../../kube/objects/resource.ts";
-import { refusalText } from "./refusal-text.ts";
-import type { ReleaseApi } from "./release-api.ts";
+import { type Clock, sleep } from "../../../../base/clock.ts";
+import { ApiError } from "../../../../kube/client/api-error.ts";
+import { type Resource, resources } from "../../../../kube/objects/resource.ts";
+import { refusalText } from "../refusal-text.ts";
+import type { ReleaseApi } from "../release-api.ts";
 
 /** Holds the accounts of plans to dry runs, and its refusals carry its name. */
 const POLICY = "sallyport-plan-accounts";
