@@ -106,6 +106,10 @@ test("what is detached stays as it is, and is the customer's alone", async () =>
   const [pod] = await world.pods(shop);
   const intent = await world.intent("detach", { former, namespaces: [shop] });
   const hands = await world.hands();
+  const { plan, problems } = await hands.plan(intent, signal());
+  expect(problems).toEqual([]);
+  expect(plan).toMatchObject({ create: 0, change: 2, prune: 0 });
+  expect(plan.changes).toContain(`change ConfigMap/${shop}/settings: .metadata.labels, .metadata.managedFields`);
   expect(await hands.detach(intent, world.until(), signal())).toMatchObject({ changed: 2, failures: [] });
   expect(await hands.detach(intent, world.until(), signal())).toMatchObject({ changed: 0, unchanged: 2, failures: [] });
   for (const { manifest } of former) {

@@ -50,11 +50,12 @@ export class RolloutAccounts {
       const kept = this.#kept.get(uid);
       const isGood = kept !== undefined && clock.monotonicMs() < kept.endsAtMs;
       if (isGood && namespaces.every((each) => kept.namespaces.has(each))) return await work(kept.api);
-      const api = await this.open("rollout", rollout, namespaces, until, signal);
+      const places = new Set([...namespaces, ...(isGood ? kept.namespaces : [])]);
+      const api = await this.open("rollout", rollout, [...places], until, signal);
       await made(api);
       if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
       const endsAtMs = Math.min(clock.monotonicMs() + KEPT_MS, clock.monotonicMs() + msUntil(until, clock));
-      this.#kept.set(uid, { api, namespaces: new Set(namespaces), endsAtMs });
+      this.#kept.set(uid, { api, namespaces: places, endsAtMs });
       return await work(api);
     } catch (error) {
       if (error instanceof ApiError && (error.isForbidden || error.isUnauthorized)) this.forget(uid);

@@ -17,7 +17,7 @@ import { dryRuns } from "./planning/dry-runs.ts";
 import { planned, type Shown, toldOverride } from "./planning/plan.ts";
 import { prune } from "./prune.ts";
 import type { ReleaseApi } from "./release-api.ts";
-import { lackingRights, needsOf } from "./rights.ts";
+import { type Deed, lackingRights, needsOf } from "./rights.ts";
 import { ServedKinds } from "./served-kinds.ts";
 import { AT_ONCE, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
 
@@ -52,19 +52,23 @@ export class ClusterHands implements RolloutHands {
   }
 
   async plan(intent: Intent, signal: AbortSignal): Promise<Planned> {
-    const { clock, access } = this.#ports;
+    const { clock, access, fence } = this.#ports;
     const { rollout } = intent;
-    const problems = this.#problems(intent);
+    // What is only let go may be as it likes.
+    const problems = rollout.spec.action === "detach" ? [] : this.#problems(intent);
     const [first, ...others] = namespacesOf([...intent.objects, ...outdated(intent)], intent);
     if (first === undefined) return planned(intent, { ...NOTHING, problems });
     const namespaces = [first, ...others] as const;
     const membership = this.#membership(intent);
     const wishFor = (target: Target): Omit<Wish, "isDryRun"> => wish(intent, target);
     const ports = { kinds: this.#kinds, membership, wishFor, clock };
-    const end = (): Promise<void> =>
-      withDeadline(clock, CLOSE_MS, new AbortController().signal, (closing) =>
+    const end = async (): Promise<void> => {
+      // Another process that leads now may be planning with the same account.
+      fence();
+      await withDeadline(clock, CLOSE_MS, new AbortController().signal, (closing) =>
         access.close(["plan"], rollout.metadata.uid, namespaces, closing),
       );
+    };
     const until = new Date(clock.wallNow().getTime() + PLAN_MS);
     let shown: Shown;
     try {
@@ -85,7 +89,7 @@ export class ClusterHands implements RolloutHands {
     const problems = this.#problems(intent).filter(({ ref }) => refs.has(ref));
     if (lines.length === 0 || problems.length > 0) return nothingApplied(problems);
     const membership = this.#membership(intent);
-    return this.#as(intent, lines, until, signal, async (api, found) => {
+    return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
       const results = await atOnce(found.targets, AT_ONCE, (target) =>
         applyObject(api, membership, { ...wish(intent, target), isDryRun: false }, signal),
@@ -103,7 +107,7 @@ export class ClusterHands implements RolloutHands {
   ): Promise<WaveHealth> {
     const lines = intent.objects.filter((line) => line.wave === wave);
     if (lines.length === 0) return { verdict: "healthy", resources: [], againMs: 0 };
-    return this.#as(intent, lines, until, signal, async (api, { targets, problems }) => {
+    return this.#as("apply", intent, lines, until, signal, async (api, { targets, problems }) => {
       const [problem] = problems;
       if (problem !== undefined) {
         return { verdict: "failed", message: `${problem.ref}: ${problem.message}`, resources: [], againMs: 0 };
@@ -116,7 +120,7 @@ export class ClusterHands implements RolloutHands {
   async prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned> {
     const { within, outside } = this.#byAcceptance(outdated(intent), intent);
     if (within.length === 0) return { deleted: 0, waiting: 0, left: outside };
-    return this.#as(intent, within, until, signal, async (api, { targets }) => {
+    return this.#as("prune", intent, within, until, signal, async (api, { targets }) => {
       const pruned = await prune(api, this.#membership(intent), targets, this.#ports.clock, signal);
       return { ...pruned, left: [...pruned.left, ...outside] };
     });
@@ -125,7 +129,7 @@ export class ClusterHands implements RolloutHands {
   async detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied> {
     const { within, outside } = this.#byAcceptance([...intent.objects, ...outdated(intent)], intent);
     if (within.length === 0) return nothingApplied(outside);
-    return this.#as(intent, within, until, signal, async (api, { targets }) => {
+    return this.#as("detach", intent, within, until, signal, async (api, { targets }) => {
       const results = await atOnce(targets, AT_ONCE, async (target): Promise<Outcome | Failure> => {
         const was = await detachObject(api, this.#membership(intent), target, signal);
         if (typeof was === "object") return was;
@@ -153,6 +157,7 @@ export class ClusterHands implements RolloutHands {
 
   /** As the rollout's account in the namespaces of these objects. */
   #as<T>(
+    deed: Deed,
     intent: Intent,
     lines: readonly ReleaseObject[],
     until: Date,
@@ -166,7 +171,7 @@ export class ClusterHands implements RolloutHands {
       until,
       signal,
       async (api) => work(api, await found(api)),
-      async (api) => lackingRights(api.exchange, needsOf((await found(api)).targets, []), this.#ports.clock, signal),
+      async (api) => lackingRights(api.exchange, needsOf(deed, (await found(api)).targets), this.#ports.clock, signal),
     );
   }
 

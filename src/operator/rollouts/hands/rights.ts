@@ -16,19 +16,24 @@ export interface Need {
 const BINDING_READ_MS = 5_000;
 const AGAIN_MS = 100;
 
-/** What a rollout does with objects of each kind in each namespace, and that it looks at their pods. */
-export function needsOf(applied: readonly Target[], pruned: readonly Target[]): readonly Need[] {
+/** What is done with an object: after an apply its pods are looked at, too. */
+const VERBS = {
+  apply: ["get", "list", "create", "patch"],
+  prune: ["get", "delete"],
+  detach: ["get", "patch"],
+} as const;
+export type Deed = keyof typeof VERBS;
+
+/** What an account has to be allowed to do so with these objects, each right once. */
+export function needsOf(deed: Deed, targets: readonly Target[]): readonly Need[] {
   const needs = new Map<string, Need>();
   const add = (verb: string, resource: Resource, namespace: string): void => {
     needs.set(`${verb} ${resource.group}/${resource.plural} ${namespace}`, { verb, resource, namespace });
   };
-  for (const { resource, line } of applied) {
+  for (const { resource, line } of targets) {
     const { namespace = "" } = line.manifest.metadata;
-    for (const verb of ["get", "list", "create", "patch"]) add(verb, resource, namespace);
-    add("list", resources.pods, namespace);
-  }
-  for (const { resource, line } of pruned) {
-    for (const verb of ["get", "delete"]) add(verb, resource, line.manifest.metadata.namespace ?? "");
+    for (const verb of VERBS[deed]) add(verb, resource, namespace);
+    if (deed === "apply") add("list", resources.pods, namespace);
   }
   return [...needs.values()];
 }

@@ -4,7 +4,7 @@ import { type RuleProblem, refOf } from "../../release-rules.ts";
 import { applyObject, isFailure, type Wish } from "../apply-object.ts";
 import { atOnce } from "../at-once.ts";
 import type { Intent } from "../hands.ts";
-import type { Membership } from "../membership.ts";
+import { isMember, type Membership } from "../membership.ts";
 import { whyKept } from "../prune.ts";
 import type { ReleaseApi } from "../release-api.ts";
 import { lackingRights, type Need, needsOf } from "../rights.ts";
@@ -20,6 +20,9 @@ export interface DryRunPorts {
   readonly wishFor: (target: Target) => Omit<Wish, "isDryRun">;
   readonly clock: Clock;
 }
+
+/** What is different of an object that is detached. */
+const LET_GO = [".metadata.labels", ".metadata.managedFields"];
 
 /**
  * Tries everything out, as an account that can do nothing else, and collects all that speaks against it.
@@ -37,11 +40,14 @@ export async function dryRuns(
   signal: AbortSignal,
 ): Promise<Shown> {
   const refused = new Set(problems.map(({ ref }) => ref));
-  const lines = intent.objects.filter(({ manifest }) => !refused.has(refOf(manifest)));
+  const isDetach = intent.rollout.spec.action === "detach";
+  const lines = isDetach ? [] : intent.objects.filter(({ manifest }) => !refused.has(refOf(manifest)));
   const wanted = await targetsOf(kinds, api.exchange, lines, signal);
-  const accepted = outdated(intent).filter(({ manifest }) => namespaces.includes(manifest.metadata.namespace ?? ""));
+  const ending = isDetach ? [...intent.objects, ...outdated(intent)] : outdated(intent);
+  const accepted = ending.filter(({ manifest }) => namespaces.includes(manifest.metadata.namespace ?? ""));
   const going = await targetsOf(kinds, api.exchange, accepted, signal);
-  const lacking = await lackingRights(api.exchange, needsOf(wanted.targets, going.targets), clock, signal);
+  const needs = [...needsOf("apply", wanted.targets), ...needsOf(isDetach ? "detach" : "prune", going.targets)];
+  const lacking = await lackingRights(api.exchange, needs, clock, signal);
   const unproved = await unprovedDryRuns(api, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
   const nothing = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [] };
@@ -69,11 +75,15 @@ export async function dryRuns(
     else if (result.did === "changed") changed.push({ ref, fields: result.fields });
     else unchanged += 1;
   }
-  const pruned = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
+  const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
-    return seen !== undefined && whyKept(seen, target, membership) === undefined ? [target.ref] : [];
+    if (seen === undefined) return [];
+    const isKept = isDetach ? !isMember(seen, membership) : whyKept(seen, target, membership) !== undefined;
+    return isKept ? [] : [target.ref];
   });
-  return { created, changed, unchanged, pruned: pruned.flat(), overrides, problems: found };
+  const refs = ended.flat();
+  if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
+  return { created, changed, unchanged, pruned: isDetach ? [] : refs, overrides, problems: found };
 }
 
 function busy(message: string): ApiError {
