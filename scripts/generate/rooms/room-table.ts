@@ -117,7 +117,10 @@ const OPERATOR_FOLDERS: Readonly<Record<string, Part>> = {
   invocations: { is: "claim, run, result", imports: ["access", "grants", "kernel", "gate", "operations"] },
   "debug-sessions": { is: "open, watch and end a debug session", imports: ["access", "kernel", "gate", "operations"] },
   "machine-drains": { is: "whether a drain that was asked for is covered", imports: ["gate"] },
-  rollouts: { is: "what a release may apply, and whose fields it leaves as they are", imports: ["gate"] },
+  rollouts: {
+    is: "what a release may apply, whose fields it leaves as they are, and what a rollout does in the cluster",
+    imports: ["access", "kernel", "gate"],
+  },
   grants: { is: "decide on a grant and its window", imports: ["access", "kernel", "gate", "operations"] },
   access: { is: "accounts, bindings, tokens, their sweep", imports: ["kernel", "gate"] },
   admission: { is: "watches whether the policies are in force", imports: ["kernel", "gate"] },

@@ -1,0 +1,75 @@
+import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { Rollout, RolloutPlan, RolloutStatus } from "../../../crds/kinds/rollout.ts";
+import type { Override } from "../give-way.ts";
+import type { RuleProblem } from "../release-rules.ts";
+
+export type ResourceState = NonNullable<RolloutStatus["resources"]>[number];
+
+/** What a rollout is to bring about. */
+export interface Intent {
+  readonly rollout: Rollout;
+  /** What is to be there afterwards. None: the action is delete. */
+  readonly objects: readonly ReleaseObject[];
+  /** What is there by the content before. */
+  readonly former: readonly ReleaseObject[];
+  /** Objects whose fields the release takes from their present managers. */
+  readonly takeOver: readonly { readonly kind: string; readonly name: string }[];
+  /** Namespaces that the customer accepts the deployment for. */
+  readonly namespaces: readonly string[];
+}
+
+export interface Planned {
+  readonly plan: RolloutPlan;
+  readonly plannedDigest: string;
+  /** Not empty: nothing may be applied. */
+  readonly problems: readonly RuleProblem[];
+}
+
+export interface WaveApplied {
+  readonly created: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly overrides: readonly (Override & { readonly ref: string })[];
+  /** Empty: the whole wave is applied. */
+  readonly failures: readonly WaveFailure[];
+}
+
+export interface WaveFailure {
+  readonly ref: string;
+  readonly message: string;
+  readonly isTemporary: boolean;
+}
+
+export interface WaveHealth {
+  readonly verdict: "healthy" | "waiting" | "failed";
+  /** Of the failure, for people. It may quote the cluster: redact it before it is stored. */
+  readonly message?: string;
+  readonly resources: readonly ResourceState[];
+  /** When to ask again. */
+  readonly againMs: number;
+}
+
+export interface Pruned {
+  readonly deleted: number;
+  /** Deletions that are under way. */
+  readonly waiting: number;
+  /** What stays, and why. */
+  readonly left: readonly { readonly ref: string; readonly message: string }[];
+}
+
+/**
+ * What a rollout does in the cluster. Each call may be made again after a crash at any point of it, with the same end.
+ */
+export interface RolloutHands {
+  /** As `plan-<uid12>`, by dry runs; the account and its bindings are gone when it returns. */
+  plan(intent: Intent, signal: AbortSignal): Promise<Planned>;
+  /** As `rollout-<uid12>`; makes the account and its bindings as needed. @param until their end. */
+  apply(intent: Intent, wave: number, until: Date, signal: AbortSignal): Promise<WaveApplied>;
+  health(intent: Intent, wave: number, waveStartedAt: Date, until: Date, signal: AbortSignal): Promise<WaveHealth>;
+  /** Former minus objects, in reverse waves. Volume claims are never deleted, and told as left. */
+  prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned>;
+  /** Ends the release's hold on `former`: its labels and its fields' ownership go, the objects stay. */
+  detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied>;
+  /** Removes the accounts and bindings of this rollout in these namespaces. Idempotent. */
+  close(rolloutUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void>;
+}
