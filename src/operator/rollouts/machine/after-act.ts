@@ -119,7 +119,7 @@ export function afterRemove(facts: RolloutFacts, { waiting }: Pruned): RolloutSt
   if (waiting > 0 && !isLate(facts, DELETED_WITHIN_MS)) {
     return wait(AGAIN_MS, [["Applied", "Unknown", "InProgress", "objects are being deleted, the last wave first"]]);
   }
-  return withFields(prunes("the release's objects are deleted"), { waveStartedAt: timestamp(facts.now) });
+  return prunes("the release's objects are deleted");
 }
 
 export function afterPrune(facts: RolloutFacts, pruned: Pruned, left: Left): RolloutStep {

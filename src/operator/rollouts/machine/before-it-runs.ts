@@ -1,15 +1,6 @@
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
-import {
-  conditionOf,
-  end,
-  type Fields,
-  go,
-  type RolloutFacts,
-  type RolloutStep,
-  type Said,
-  wait,
-} from "./rollout-step.ts";
+import { conditionOf, end, type Fields, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
 import { atWave, held, isTimeOver, LOOK_AT_LEAST_MS, permitted, planAgain, timeOver, windowClosed } from "./said.ts";
 import { byAge, isRunning, trailOf } from "./trail.ts";
 
@@ -135,6 +126,10 @@ function untilOpen({ window: { opensAt }, now }: RolloutFacts): number {
 }
 
 function unaccepted(facts: RolloutFacts): RolloutStep {
-  const message = `deployment ${facts.rollout.spec.deploymentId} waits until the customer accepts it`;
+  const { deploymentId, deadline } = facts.rollout.spec;
+  if (facts.now.getTime() >= Date.parse(deadline)) {
+    return end("Failed", [["Planned", "False", "DeadlinePassed", `it was accepted in no namespace by ${deadline}`]]);
+  }
+  const message = `deployment ${deploymentId} waits until the customer accepts it`;
   return wait(untilDeadline(facts), [["Planned", "Unknown", "AwaitingAcceptance", message]]);
 }
