@@ -98,6 +98,65 @@ const DEBUG_SESSION_CONDITIONS = {
   Permitted: PERMITTED_REASONS,
 } as const;
 
+/** Of a rollout. Applied says what became of it and, once it is taken back, why. */
+const ROLLOUT_CONDITIONS = {
+  Planned: [
+    "InProgress",
+    "AwaitingAcceptance",
+    "AnotherRuns",
+    "PlanMade",
+    /** The plan's objects may not be applied; `status.plan.refused` names them. */
+    "Refused",
+    "ContentMissing",
+    "ContentChanged",
+    "DeploymentNotServed",
+    "DeadlinePassed",
+    /** It had begun, and what is left to do is not what was approved. */
+    "PlanChanged",
+  ],
+  Approved: [
+    "AwaitingDecision",
+    "OtherPlanApproved",
+    "ApprovedByCustomer",
+    "PolicyAuto",
+    "PolicyDenied",
+    "DeniedByCustomer",
+    "AbortedByCustomer",
+    "DeadlinePassed",
+    "Superseded",
+  ],
+  Applied: [
+    "Paused",
+    "WindowClosed",
+    "AnotherRuns",
+    "InProgress",
+    "AllApplied",
+    "ApplyFailed",
+    "GateFailed",
+    "AbortedByCustomer",
+    "DeniedByCustomer",
+    "PolicyDenied",
+    "NamespaceClosed",
+    "ContentMissing",
+    "ContentChanged",
+    "TimeOver",
+    "OutcomeUnknown",
+  ],
+  Healthy: [
+    "InProgress",
+    "AllHealthy",
+    "GateFailed",
+    "RollingBack",
+    /** What the deployment had before is back and healthy. */
+    "FormerHealthy",
+    "FormerUnhealthy",
+    "FormerMissing",
+  ],
+  Pruned: ["InProgress", "NothingLeft", "SomeLeft", "ContentMissing", "NamespaceClosed", "TimeOver"],
+  Overridden: ["NoOverrides", "FieldsLeft"],
+  Permitted: PERMITTED_REASONS,
+} as const;
+
 /** Approved, on a drain that the platform asked for, is the operator's; the others are the machine controller's. */
 export const MACHINE_DRAIN_CONDITIONS = {
   Approved: ["GrantMatched", "PolicyAuto", "PolicyDenied", "NoGrant", "DeploymentNotAccepted"],
@@ -129,6 +188,9 @@ export const MACHINE_DRAIN_CONDITIONS = {
 export type MachineDrainConditionType = keyof typeof MACHINE_DRAIN_CONDITIONS;
 export type MachineDrainReason<Type extends MachineDrainConditionType = MachineDrainConditionType> =
   (typeof MACHINE_DRAIN_CONDITIONS)[Type][number];
+export type RolloutConditionType = keyof typeof ROLLOUT_CONDITIONS;
+export type RolloutReason<Type extends RolloutConditionType = RolloutConditionType> =
+  (typeof ROLLOUT_CONDITIONS)[Type][number];
 export type DebugSessionConditionType = keyof typeof DEBUG_SESSION_CONDITIONS;
 export type DebugSessionReason<Type extends DebugSessionConditionType = DebugSessionConditionType> =
   (typeof DEBUG_SESSION_CONDITIONS)[Type][number];

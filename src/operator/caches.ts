@@ -11,6 +11,8 @@ import { type ManagedDeployment, managedDeployments } from "../crds/kinds/manage
 import { OpenObjects } from "../crds/kinds/open-objects.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../crds/kinds/operation-policy.ts";
+import { type ReleaseContent, releaseContents } from "../crds/kinds/release-content.ts";
+import { type Rollout, rollouts } from "../crds/kinds/rollout.ts";
 import { Informer } from "../kube/cache/informer.ts";
 import type { Cached } from "../kube/cache/store.ts";
 import type { Client } from "../kube/client/client.ts";
@@ -23,6 +25,9 @@ import { type CustomerPolicy, mergePolicies } from "./gate/policy.ts";
 import { isApproved } from "./grants/open-limit.ts";
 import type { GateFacts } from "./invocations/invocation-reconciler.ts";
 import { drainCommandId } from "./machine-drains/drain-gate.ts";
+import type { KnownContent } from "./rollouts/machine/retention.ts";
+import type { RolloutSurroundings } from "./rollouts/machine/rollout-reconciler.ts";
+import { isOver } from "./rollouts/machine/trail.ts";
 
 export interface CacheOptions {
   readonly client: Client;
@@ -36,6 +41,8 @@ export interface CacheOptions {
   readonly debug?: boolean;
   /** Whether there are machines; the same holds for drains. */
   readonly machines?: boolean;
+  /** Whether releases are carried out; the same holds for rollouts and contents. */
+  readonly releases?: boolean;
 }
 
 /** An invocation or a debug session. */
@@ -46,6 +53,7 @@ interface UnderGrant {
 type CachedKind = Parameters<Manager["addInformer"]>[0] & Pick<Informer<Cached>, "retryNow">;
 
 const BY_GRANT = "grant";
+const BY_DEPLOYMENT = "deployment";
 
 /** What the operator knows: four kinds of one namespace, and the questions that the reconcilers ask of them. */
 export class Caches {
@@ -57,6 +65,9 @@ export class Caches {
   readonly sessions: Informer<DebugSession> | undefined;
   /** Undefined where machines are switched off. */
   readonly drains: Informer<MachineDrain> | undefined;
+  /** Undefined where releases are switched off, and so are the contents, which are kept without their objects. */
+  readonly rollouts: Informer<Rollout> | undefined;
+  readonly contents: Informer<KnownContent> | undefined;
   readonly openInvocations = new OpenObjects<OperationInvocation>();
   readonly approvedGrants = new OpenObjects<AccessGrant>(isApproved);
   readonly #client: Client;
@@ -76,6 +87,13 @@ export class Caches {
     this.deployments = informer(managedDeployments);
     this.sessions = options.debug === true ? informer<DebugSession>(debugSessions) : undefined;
     this.drains = options.machines === true ? informer<MachineDrain>(machineDrains) : undefined;
+    const indexes = { [BY_DEPLOYMENT]: ({ spec }: { spec: { deploymentId: string } }) => [spec.deploymentId] };
+    if (options.releases === true) {
+      const projection = jsonProjection<Rollout>();
+      this.rollouts = new Informer<Rollout>({ ...common, resource: rollouts, projection, indexes });
+      const known = { fromJson: (value: unknown) => knownContent(value as ReleaseContent) };
+      this.contents = new Informer<KnownContent>({ ...common, resource: releaseContents, projection: known, indexes });
+    }
     this.invocations = new Informer<OperationInvocation>({
       ...common,
       resource: operationInvocations,
@@ -124,6 +142,39 @@ export class Caches {
     return [...new Set([...asked, ...planned])];
   }
 
+  /** Rollouts that are not over, of all deployments or one. */
+  openRolloutKeys(deploymentId?: string): readonly string[] {
+    const { store } = this.rollouts ?? {};
+    const all = deploymentId === undefined ? store?.list() : store?.byIndex(BY_DEPLOYMENT, deploymentId);
+    return (all ?? []).filter((rollout) => !isOver(rollout)).map(keyOf);
+  }
+
+  rolloutSurroundings({ spec }: Rollout): RolloutSurroundings {
+    return {
+      rollouts: this.rollouts?.store.byIndex(BY_DEPLOYMENT, spec.deploymentId) ?? [],
+      policies: this.policies.store.list(),
+      deployments: this.deployments.store.list(),
+    };
+  }
+
+  /** The same, from the API server. */
+  async liveRolloutSurroundings({ spec }: Rollout, signal: AbortSignal): Promise<RolloutSurroundings> {
+    const [ofDeployment, policies, deployments] = await Promise.all([
+      this.#all<Rollout>(rollouts, signal, `spec.deploymentId=${spec.deploymentId}`),
+      this.#all<OperationPolicy>(operationPolicies, signal),
+      this.#all<ManagedDeployment>(managedDeployments, signal),
+    ]);
+    return { rollouts: ofDeployment, policies, deployments };
+  }
+
+  /** Namespaces in which rollouts may have had rights, of all deployments or one. */
+  rolloutPlaces(deploymentId?: string): readonly string[] {
+    const { store } = this.contents ?? {};
+    const known = deploymentId === undefined ? store?.list() : store?.byIndex(BY_DEPLOYMENT, deploymentId);
+    const served = deploymentId === undefined ? this.servedNamespaces() : (this.acceptedOf(deploymentId) ?? []);
+    return [...new Set([...served, ...(known ?? []).flatMap(({ spec }) => spec.namespaces)])];
+  }
+
   /** Keys of the invocations that name this grant: what waits for its window wakes up with it. */
   invocationKeysUnder({ metadata }: AccessGrant): readonly string[] {
     return this.invocations.store.byIndex(BY_GRANT, metadata.name).map(keyOf);
@@ -137,7 +188,8 @@ export class Caches {
   /** Each of the kinds. */
   get informers(): readonly CachedKind[] {
     const always = [this.grants, this.invocations, this.policies, this.deployments];
-    return [...always, ...[this.sessions, this.drains].filter((each) => each !== undefined)];
+    const switched = [this.sessions, this.drains, this.rollouts, this.contents];
+    return [...always, ...switched.filter((each) => each !== undefined)];
   }
 
   /** Where the customer accepts this deployment; undefined when this cluster serves none of that id. */
@@ -206,10 +258,14 @@ export class Caches {
     return [...new Set<Place>([...served, ...planned, ...ran, undefined])];
   }
 
-  async #all<T extends OperationPolicy | ManagedDeployment>(resource: KindResource, signal: AbortSignal): Promise<T[]> {
+  async #all<T extends OperationPolicy | ManagedDeployment | Rollout>(
+    resource: KindResource,
+    signal: AbortSignal,
+    fieldSelector?: string,
+  ): Promise<T[]> {
     const found: T[] = [];
-    for await (const object of this.#client.list<T>(resource, { namespace: this.#namespace }, signal))
-      found.push(object);
+    const options = { namespace: this.#namespace, ...(fieldSelector !== undefined && { fieldSelector }) };
+    for await (const object of this.#client.list<T>(resource, options, signal)) found.push(object);
     return found;
   }
 
@@ -221,4 +277,14 @@ export class Caches {
 function ranIn({ spec, status }: OperationInvocation): readonly string[] {
   const namespace = spec.params?.namespace;
   return status?.startedAt !== undefined && typeof namespace === "string" ? [namespace] : [];
+}
+
+/** Its objects are read when they are applied: ten contents would be more than everything else that is cached. */
+function knownContent({ metadata, spec }: ReleaseContent): KnownContent {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  const namespaces = spec.objects.flatMap(({ manifest }) => manifest.metadata.namespace ?? []);
+  return {
+    metadata: { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp },
+    spec: { deploymentId: spec.deploymentId, namespaces: [...new Set(namespaces)] },
+  };
 }

@@ -17,6 +17,7 @@ import { type InvocationPorts, reconcileInvocation } from "./invocations/invocat
 import { OperationRunner, type RunnerPorts } from "./invocations/operation-runner.ts";
 import { RunningOperations } from "./operations/running-operations.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
+import { rolloutParts } from "./rollout-controller.ts";
 
 /** Everything that only the leader does. */
 export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
@@ -26,6 +27,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   const roleLending = new RoleLending({ access, grantsNamespace, roleKind, mode });
   const running = new RunningOperations();
   const debug = debugSessionParts(parts);
+  const releases = rolloutParts(parts);
   const sweeper = new Sweeper(
     {
       client,
@@ -39,7 +41,10 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
       running: () => running.owners,
       lendingMode: mode,
       places: () => caches.places(),
-      ...(debug && { more: debug.sweep }),
+      more: async (signal) => {
+        await debug?.sweep(signal);
+        await releases?.sweep(signal);
+      },
     },
     config.sweepIntervalMs,
   );
@@ -54,9 +59,14 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   caches.sessions?.onChange(({ type }) => {
     if (type === "deleted") sweeper.soon();
   });
+  // Nor has a rollout: what is done for it is stopped, and its bindings in other namespaces have no owner.
+  caches.rollouts?.onChange(({ type }) => {
+    if (type === "deleted") sweeper.soon();
+  });
   const drains = drainController(parts);
   return [
     ...(debug ? [debug.controller] : []),
+    ...(releases ? [releases.controller] : []),
     ...(drains ? [drains] : []),
     grantController(parts, access, roleLending, running),
     invocationController(parts, access, roleLending, running),

@@ -21,11 +21,15 @@ import type { OperatorConfig } from "./kernel/config.ts";
 import { debugMetrics } from "./kernel/debug-metrics.ts";
 import { EventPublisher } from "./kernel/event-publisher.ts";
 import { operatorMetrics } from "./kernel/metrics.ts";
+import { rolloutMetrics } from "./kernel/rollout-metrics.ts";
+import type { RolloutTools } from "./operator-parts.ts";
 
 export interface OperatorTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  /** For tests: in place of what works on the customer's objects. */
+  readonly rolloutHands?: (client: Client) => RolloutTools;
 }
 
 /** As what it shows in the API server's audit log and in managed fields. */
@@ -50,9 +54,9 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
     const recorder = { client, clock, log, metrics: kube, words: withoutCommands };
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.operator, instance: identity });
-    const { debugEnabled: debug, machinesEnabled: machines } = config;
+    const { debugEnabled: debug, machinesEnabled: machines, releasesEnabled: releases } = config;
     const caching = { client, namespace: grantsNamespace, named, clock, log, metrics: kube };
-    const caches = new Caches({ ...caching, debug, machines });
+    const caches = new Caches({ ...caching, debug, machines, releases });
     const now = (): Date => clock.wallNow();
     const metrics = operatorMetrics(registry, {
       grants: () => caches.grants.store.values(),
@@ -78,6 +82,8 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       fence: () => elector.fence(),
       publisher: new EventPublisher(events),
       debugMetrics: debugMetrics(registry),
+      rolloutMetrics: rolloutMetrics(registry, () => caches.rollouts?.store.values() ?? []),
+      rolloutHands: tools.rolloutHands?.(client),
     };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
     await manager.run(signal);

@@ -119,7 +119,7 @@ const OPERATOR_FOLDERS: Readonly<Record<string, Part>> = {
   "machine-drains": { is: "whether a drain that was asked for is covered", imports: ["gate"] },
   rollouts: {
     is: "what a release may apply, whose fields it leaves as they are, and what a rollout does in the cluster",
-    imports: ["access", "gate"],
+    imports: ["access", "kernel", "gate"],
   },
   grants: { is: "decide on a grant and its window", imports: ["access", "kernel", "gate", "operations"] },
   access: { is: "accounts, bindings, tokens, their sweep", imports: ["kernel", "gate"] },

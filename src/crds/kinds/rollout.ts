@@ -12,15 +12,14 @@ import {
   Text,
   Words,
 } from "../schema.ts";
-import type { Kind, ObjectOf } from "./kind.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 import { asAsked, namedAfter, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
 import { MAX_RELEASE_OBJECTS, MAX_WAVES } from "./release-content.ts";
 
-const ROLLOUT_ACTIONS = ["install", "update", "delete", "detach"] as const;
+export const ROLLOUT_ACTIONS = ["install", "update", "delete", "detach"] as const;
 export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
 
-/** The last six are final. */
-const ROLLOUT_STATES = [
+export const ROLLOUT_STATES = [
   "Planning",
   "AwaitingApproval",
   "Queued",
@@ -37,12 +36,21 @@ const ROLLOUT_STATES = [
   "Aborted",
 ] as const;
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
+export const FINAL_ROLLOUT_STATES = [
+  "Succeeded",
+  "RolledBack",
+  "Failed",
+  "Denied",
+  "Superseded",
+  "Aborted",
+] as const satisfies readonly RolloutState[];
+export type FinalRolloutState = (typeof FINAL_ROLLOUT_STATES)[number];
 
 /** Where each state may lead. Unknown is a wave that a crash may have cut in two: it is planned and applied again. */
 const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Planning: ["Planning", "AwaitingApproval", "Queued", "Failed", "Denied", "Superseded", "Aborted"],
   AwaitingApproval: ["AwaitingApproval", "Queued", "Planning", "Failed", "Denied", "Superseded", "Aborted"],
-  Queued: ["Queued", "Applying", "Planning", "Failed", "Superseded", "Aborted"],
+  Queued: ["Queued", "Applying", "Planning", "Failed", "Denied", "Superseded", "Aborted"],
   Applying: ["Applying", "Gating", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
   Gating: ["Gating", "Applying", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
   Pruning: ["Pruning", "Succeeded"],
@@ -161,8 +169,11 @@ const Status = Type.Object(
     plan: Type.Optional(Plan),
     /** What the deployment has now: what is pruned is of it, and a rollout that fails goes back to it. */
     formerContent: Type.Optional(GrantName),
+    /** Of that content when it was applied: one of the same name that was made anew is not gone back to. */
+    formerDigest: Type.Optional(Digest),
     /** The digest that an approval has to name: of what was planned. */
     plannedDigest: Type.Optional(Digest),
+    plannedAt: Type.Optional(DateTime),
     approvalLine: Type.Optional(
       Type.String({
         maxLength: 256,
@@ -235,12 +246,14 @@ export const ROLLOUT = {
     STATUS_STAYS,
     {
       rule:
-        "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Applying', 'Pruning', 'Succeeded']) || " +
+        "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Applying', 'Pruning']) || " +
         "!has(self.spec.deniedReason) || (has(oldSelf.status) && has(oldSelf.status.state) && oldSelf.status.state == self.status.state)",
       message: "a rollout that was denied goes no further",
     },
   ],
 } as const satisfies Kind;
+
+export const rollouts = resourceOf(ROLLOUT);
 
 export type Rollout = ObjectOf<typeof ROLLOUT>;
 export type RolloutSpec = Rollout["spec"];

@@ -56,6 +56,13 @@ export interface OperatorConfig extends ProcessSettings {
   readonly debugMaxConcurrent: number;
   /** Drains that the platform asks for are judged. */
   readonly machinesEnabled: boolean;
+  /** Releases are carried out. */
+  readonly releasesEnabled: boolean;
+  /** Kind and group, such as `Deployment.apps`. None: each that a release may have by default. */
+  readonly releasesKinds: readonly string[];
+  /** Beginnings of image names that a release may pull. None: any. */
+  readonly releasesRegistries: readonly string[];
+  readonly releasesMayExpose: boolean;
 }
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
@@ -176,6 +183,33 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "Whether drains that the platform asks for are judged by policy and grant. Without it they wait. It needs the roles of machines.",
     parse: truth,
   },
+  releasesEnabled: {
+    env: "SALLYPORT_RELEASES_ENABLED",
+    default: "false",
+    doc: "Whether releases are carried out here. Without it rollouts wait. The agent has the same setting. It needs the roles and policies of releases.",
+    parse: truth,
+  },
+  releasesKinds: {
+    env: "SALLYPORT_RELEASES_KINDS",
+    default: "",
+    doc: "Kinds of objects that a release may have, each with its group: `Deployment.apps,Service`. Empty: workloads, Services, configuration and what belongs to them. Never RBAC, webhooks, CustomResourceDefinitions or Secrets.",
+    parse: words(
+      /^[A-Z][A-Za-z0-9]{0,62}(\.[a-z0-9][-a-z0-9.]{0,189})?$/,
+      "kinds with their groups, such as Deployment.apps",
+    ),
+  },
+  releasesRegistries: {
+    env: "SALLYPORT_RELEASES_REGISTRIES",
+    default: "",
+    doc: "Registries, or repositories in them, that a release may pull images from. Empty: any.",
+    parse: words(/^[A-Za-z0-9][-A-Za-z0-9._:/]{0,254}$/, "registries, such as registry.example/shop"),
+  },
+  releasesMayExpose: {
+    env: "SALLYPORT_RELEASES_MAY_EXPOSE",
+    default: "false",
+    doc: "Whether a release may have Ingresses, and Services of other types than ClusterIP.",
+    parse: truth,
+  },
 };
 
 /** Call it with the environment. @throws ConfigError */
@@ -199,4 +233,13 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
 function modes(text: string): readonly DebugMode[] {
   const words = text.split(",").map((word) => word.trim());
   return DEBUG_MODES.filter((mode) => words.map(oneOf(DEBUG_MODES)).includes(mode));
+}
+
+/** Of a list with commas. */
+function words(pattern: RegExp, what: string): (text: string) => readonly string[] {
+  const parse = matching(pattern, what);
+  return (text) => {
+    const given = text.split(",").map((word) => word.trim());
+    return Object.freeze(given.filter((word) => word !== "").map(parse));
+  };
 }

@@ -1,6 +1,8 @@
 import type { AccessGrant, GrantState } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
+import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import type { Rollout } from "../../crds/kinds/rollout.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type EventReference, referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
@@ -34,6 +36,18 @@ const SESSION_EVENTS = {
 } as const;
 export type SessionEvent = keyof typeof SESSION_EVENTS;
 
+const ROLLOUT_EVENTS = {
+  Planned: { type: "Normal", action: "Plan" },
+  ApprovalNeeded: { type: "Normal", action: "Plan" },
+  WaveApplied: { type: "Normal", action: "Apply" },
+  FieldOverridden: { type: "Warning", action: "Apply" },
+  GateFailed: { type: "Warning", action: "Gate" },
+  RolledBack: { type: "Warning", action: "RollBack" },
+  Pruned: { type: "Normal", action: "Prune" },
+  Failed: { type: "Warning", action: "EndRollout" },
+} as const;
+export type RolloutEvent = keyof typeof ROLLOUT_EVENTS;
+
 /** Publishes one Kubernetes event a change of a grant or an invocation: what `kubectl describe` shows. */
 export class EventPublisher {
   readonly #recorder: Pick<EventRecorder, "record">;
@@ -66,6 +80,22 @@ export class EventPublisher {
       Denied: `${said?.reason}: ${said?.message}`,
     };
     this.#publish(referenceTo(session), type, reason, action, `${mode} in ${namespace} for ${owner}, ${how[reason]}`);
+  }
+
+  /** @param deployment told the same, if it is there: its events are what a person looks at first */
+  rolloutBecame(
+    rollout: Rollout,
+    reason: RolloutEvent,
+    message: string,
+    deployment?: Pick<ManagedDeployment, "apiVersion" | "kind" | "metadata">,
+  ): void {
+    const { type, action } = ROLLOUT_EVENTS[reason];
+    const { waveOf } = rollout.status ?? {};
+    const wave = reason === "WaveApplied" && waveOf !== undefined ? `, wave ${waveOf}` : "";
+    const note = `${rollout.spec.action}${wave}: ${message}`;
+    this.#publish(referenceTo(rollout), type, reason, action, note);
+    if (deployment === undefined) return;
+    this.#publish(referenceTo(deployment), type, reason, action, `${rollout.metadata.name}: ${note}`);
   }
 
   #publish(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {

@@ -1,0 +1,96 @@
+import { type ReleaseContent, releaseContents } from "../crds/kinds/release-content.ts";
+import { type Rollout, type RolloutStatus, rollouts as rolloutKind } from "../crds/kinds/rollout.ts";
+import { redactText } from "../crds/redact.ts";
+import { writeStatus } from "../kube/client/status-writer.ts";
+import type { Controller } from "../kube/controller/controller.ts";
+import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
+import { controller, type OperatorParts, type RolloutTools } from "./operator-parts.ts";
+import { ReleaseContents } from "./rollouts/machine/release-contents.ts";
+import { type RolloutPorts, reconcileRollout } from "./rollouts/machine/rollout-reconciler.ts";
+import { sweepRollouts } from "./rollouts/machine/rollout-sweep.ts";
+import { RunningRollouts } from "./rollouts/machine/running-rollouts.ts";
+
+export interface RolloutControllerParts {
+  readonly controller: Controller;
+  readonly sweep: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Undefined where releases are switched off. */
+export function rolloutParts(parts: OperatorParts): RolloutControllerParts | undefined {
+  const { client, caches, admission, rights, serverClock: clock, log, fence, metrics, rolloutHands: tools } = parts;
+  const { rollouts, contents } = caches;
+  if (rollouts === undefined || contents === undefined || tools === undefined) return undefined;
+  const running = new RunningRollouts();
+  rollouts.onChange((change) => {
+    const { uid } = change.object.metadata;
+    if (change.type === "deleted") running.forget(uid);
+    if (change.type !== "updated") return;
+    if (change.previous.metadata.uid !== uid) running.forget(change.previous.metadata.uid);
+    // What is under way is not finished first.
+    else if (isStopped(change.object) && !isStopped(change.previous)) running.stop(uid);
+  });
+  const sweeping = { client, leftOvers: tools.leftOvers, fence, clock, log, metrics };
+  const ports = rolloutPorts(parts, tools, running);
+  return {
+    sweep: (signal) =>
+      sweepRollouts(
+        {
+          ...sweeping,
+          rollouts: () => rollouts.store.list(),
+          contents: () => contents.store.list(),
+          isServed: (deploymentId) => caches.acceptedOf(deploymentId) !== undefined,
+          held: () => running.held,
+          places: () => caches.rolloutPlaces(),
+        },
+        signal,
+      ),
+    controller: controller("rollout", parts, (key, context) => reconcileRollout(key, ports, context), [
+      // Another rollout of the deployment may wait for it, or be superseded by it.
+      watches(rollouts, ({ spec }) => caches.openRolloutKeys(spec.deploymentId)),
+      watches(caches.policies, () => caches.openRolloutKeys()),
+      watches(caches.deployments, ({ spec }) => caches.openRolloutKeys(spec.deploymentId)),
+      reads(contents),
+      notifiedBy(admission, () => caches.openRolloutKeys()),
+      notifiedBy(rights.watch, () => caches.openRolloutKeys()),
+    ]),
+  };
+}
+
+function isStopped({ spec }: Rollout): boolean {
+  return spec.abortReason !== undefined || spec.deniedReason !== undefined;
+}
+
+function rolloutPorts(parts: OperatorParts, { hands }: RolloutTools, running: RunningRollouts): RolloutPorts {
+  const { client, caches, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
+  const { grantsNamespace: namespace } = config;
+  return {
+    ...{ clock, fence, hands, running },
+    named: config.deployments,
+    rollout: (key) => caches.rollouts?.store.get(key),
+    surroundings: (rollout) => caches.rolloutSurroundings(rollout),
+    liveSurroundings: (rollout, signal) => caches.liveRolloutSurroundings(rollout, signal),
+    contents: new ReleaseContents((name, signal) =>
+      client.get<ReleaseContent>(releaseContents, { namespace, name }, signal),
+    ),
+    obstacle: () => rights.obstacle,
+    windowState: () => ({ isOpen: true }),
+    places: ({ spec }) => caches.rolloutPlaces(spec.deploymentId),
+    writeRollout: (rollout, status, signal) =>
+      writeStatus<Rollout, RolloutStatus>(client, rolloutKind, rollout, withRemovals(rollout, status), signal),
+    redact: (text) => redactText(text, metrics.redacted),
+    metrics: parts.rolloutMetrics,
+    publisher: {
+      rolloutBecame(rollout, event, message) {
+        const { deploymentId } = rollout.spec;
+        const deployment = caches.deployments.store.list().find(({ spec }) => spec.deploymentId === deploymentId);
+        publisher.rolloutBecame(rollout, event, message, deployment);
+      },
+    },
+  };
+}
+
+/** A merge leaves a field that is left out as it was: one that goes is sent as null. */
+function withRemovals({ status: before = {} }: Rollout, status: RolloutStatus): RolloutStatus {
+  const gone = Object.keys(before).filter((field) => !(field in status));
+  return { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) };
+}

@@ -1,0 +1,55 @@
+import type { Rollout, RolloutAction } from "../../../crds/kinds/rollout.ts";
+import type { Tier } from "../../../crds/plan.ts";
+import { type CustomerPolicy, decisionOn } from "../../gate/policy.ts";
+import type { Said } from "./rollout-step.ts";
+
+/** Letting go of objects needs the same word as deleting them: either way the customer is left without the release. */
+const COMMANDS: Readonly<Record<RolloutAction, { readonly command: string; readonly tier: Tier }>> = {
+  install: { command: "release/install", tier: "mutating" },
+  update: { command: "release/update", tier: "mutating" },
+  delete: { command: "release/delete", tier: "destructive" },
+  detach: { command: "release/delete", tier: "destructive" },
+};
+const ROLLBACK = { command: "release/rollback", tier: "mutating" } as const;
+
+type ApprovedSaid = Extract<Said, readonly ["Approved", ...unknown[]]>;
+
+/** Whether the customer's word covers what was planned. */
+export interface Authority {
+  readonly is: "given" | "awaited" | "denied";
+  readonly said: ApprovedSaid;
+}
+
+/** Recomputed from what people wrote, each time; what the status says of it counts for nothing. */
+export function authorityOver(
+  { spec }: Pick<Rollout, "spec">,
+  plannedDigest: string | undefined,
+  policy: CustomerPolicy,
+): Authority {
+  const wanted = COMMANDS[spec.action];
+  if (spec.deniedReason !== undefined) {
+    return { is: "denied", said: ["Approved", "False", "DeniedByCustomer", `denied: ${spec.deniedReason}`] };
+  }
+  const decision = decisionOn(policy, wanted, spec.deploymentId);
+  if (decision === "deny") {
+    const message = `the customer's policy denies ${wanted.command}, approved or not`;
+    return { is: "denied", said: ["Approved", "False", "PolicyDenied", message] };
+  }
+  if (plannedDigest !== undefined && spec.approvedDigest === plannedDigest) {
+    return { is: "given", said: ["Approved", "True", "ApprovedByCustomer", "the plan was approved by its digest"] };
+  }
+  if (decision === "auto") {
+    return { is: "given", said: ["Approved", "True", "PolicyAuto", `the customer's policy allows ${wanted.command}`] };
+  }
+  if (spec.approvedDigest !== undefined) {
+    const message = "another plan is approved: an approval is final, and a new rollout has to be asked for";
+    return { is: "awaited", said: ["Approved", "False", "OtherPlanApproved", message] };
+  }
+  const message = `${wanted.command} waits for a person: status.plan says what would change, status.approvalLine lets it go on`;
+  return { is: "awaited", said: ["Approved", "Unknown", "AwaitingDecision", message] };
+}
+
+/** The way back needs no approval of its own, and is taken unless a policy denies it. */
+export function mayRollBack({ spec }: Pick<Rollout, "spec">, policy: CustomerPolicy): boolean {
+  return decisionOn(policy, ROLLBACK, spec.deploymentId) !== "deny";
+}

@@ -1,0 +1,135 @@
+import { timestamp } from "../../../kube/objects/conditions.ts";
+import { authorityOver } from "./authority.ts";
+import { conditionOf, end, type Fields, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
+import { atWave, held, isTimeOver, LOOK_AT_LEAST_MS, permitted, planAgain, timeOver, windowClosed } from "./said.ts";
+import { byAge, isRunning, trailOf } from "./trail.ts";
+
+/** From the claim on: accounts and bindings end with it, and the API server refuses a longer time. */
+const RUNS_AT_MOST_MS = 2 * 3_600_000;
+/** A plan that is older is made again before it is applied. */
+const PLAN_HOLDS_MS = 5 * 60_000;
+
+export function begun(facts: RolloutFacts): RolloutStep {
+  return beforeItRuns(facts) ?? go("Planning", [["Planned", "Unknown", "InProgress", "it is tried out by dry runs"]]);
+}
+
+/** What ends a wish that has not been begun. */
+export function beforeItRuns(facts: RolloutFacts): RolloutStep | undefined {
+  const { rollout, siblings, policy, accepted } = facts;
+  const { spec, status } = rollout;
+  if (spec.abortReason !== undefined) {
+    return end("Aborted", [["Approved", "False", "AbortedByCustomer", `aborted: ${spec.abortReason}`]]);
+  }
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
+  if (is === "denied") return end("Denied", [said]);
+  const newer = siblings
+    .filter((each) => byAge(each, rollout) > 0)
+    .toSorted(byAge)
+    .at(-1);
+  if (newer !== undefined) {
+    return end("Superseded", [["Approved", "False", "Superseded", `${newer.metadata.name} is newer`]]);
+  }
+  if (accepted === undefined) {
+    const message = `deployment ${spec.deploymentId} is not served by this cluster`;
+    return end("Failed", [["Planned", "False", "DeploymentNotServed", message]]);
+  }
+  return undefined;
+}
+
+export function planning(facts: RolloutFacts): RolloutStep {
+  const { rollout, siblings, accepted = [], obstacle, now } = facts;
+  const { spec, status } = rollout;
+  if (status?.startedAt !== undefined && isTimeOver(facts)) return timeOver();
+  if (status?.plannedAt === undefined && now.getTime() >= Date.parse(spec.deadline)) {
+    return end("Failed", [["Planned", "False", "DeadlinePassed", `it could not be planned by ${spec.deadline}`]]);
+  }
+  if (accepted.length === 0) return unaccepted(facts);
+  if (obstacle !== undefined) return held(obstacle);
+  const running = siblings.find(isRunning);
+  if (running !== undefined) {
+    const message = `${running.metadata.name} changes the same objects; it is planned when that has ended`;
+    return wait(untilDeadline(facts), [["Planned", "Unknown", "AnotherRuns", message]]);
+  }
+  return { do: "act", act: "plan" };
+}
+
+export function awaiting(facts: RolloutFacts): RolloutStep {
+  const { rollout, policy, now } = facts;
+  const { spec, status } = rollout;
+  if (now.getTime() >= Date.parse(spec.deadline)) {
+    return end("Failed", [["Approved", "False", "DeadlinePassed", `it was not approved by ${spec.deadline}`]]);
+  }
+  // Fields that are to be taken over change what is shown: the approver is to see that plan.
+  if (spec.approvedDigest === undefined && !isOfThisWish(facts)) return planAgain("what is asked for has changed");
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
+  if (is === "given") return go("Queued", [said], { approvalLine: undefined });
+  return wait(untilDeadline(facts), [said]);
+}
+
+export function queued(facts: RolloutFacts): RolloutStep {
+  const { rollout, siblings, accepted = [], policy, window, obstacle, now } = facts;
+  const { spec, status } = rollout;
+  if (status?.startedAt !== undefined && isTimeOver(facts)) return timeOver();
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
+  if (is !== "given") return planAgain("it has to be approved anew");
+  if (accepted.length === 0) return unaccepted(facts);
+  if (obstacle !== undefined) return held(obstacle);
+  if (spec.pausedReason !== undefined) {
+    return wait(LOOK_AT_LEAST_MS, [said, ["Applied", "False", "Paused", `paused: ${spec.pausedReason}`]]);
+  }
+  if (!window.isOpen) return wait(untilOpen(facts), [said, windowClosed(facts)]);
+  const running = siblings.find(isRunning);
+  if (running !== undefined) {
+    const message = `${running.metadata.name} changes the same objects`;
+    return wait(LOOK_AT_LEAST_MS, [said, ["Applied", "False", "AnotherRuns", message]]);
+  }
+  // What was begun is not approved again, and what it has changed is no reason to plan again.
+  if (status?.startedAt === undefined && !isPlanFresh(facts))
+    return planAgain("the last plan is too old to be applied");
+  return {
+    do: "claim",
+    to: "Applying",
+    said: [permitted(undefined), said, ["Applied", "Unknown", "InProgress", "it is being applied"]],
+    fields: { ...untilOf(facts, now), ...atWave(facts, 0, status?.waves ?? 0), approvalLine: undefined },
+  };
+}
+
+function untilOf({ rollout: { status } }: RolloutFacts, now: Date): Fields {
+  if (status?.startedAt !== undefined) return {};
+  const startedAt = timestamp(now);
+  return { startedAt, until: timestamp(new Date(Date.parse(startedAt) + RUNS_AT_MOST_MS)) };
+}
+
+/** The plan was made from what the spec says now. */
+function isOfThisWish({ rollout }: RolloutFacts): boolean {
+  return conditionOf(rollout, "Planned")?.observedGeneration === (rollout.metadata.generation ?? 0);
+}
+
+function isPlanFresh(facts: RolloutFacts): boolean {
+  const { rollout, siblings, now } = facts;
+  const { plannedAt = "", formerContent, formerDigest } = rollout.status ?? {};
+  const { former } = trailOf(siblings);
+  const ageMs = now.getTime() - Date.parse(plannedAt);
+  return (
+    isOfThisWish(facts) && ageMs <= PLAN_HOLDS_MS && former?.name === formerContent && former?.digest === formerDigest
+  );
+}
+
+function untilDeadline({ rollout: { spec }, now }: RolloutFacts): number {
+  const leftMs = Date.parse(spec.deadline) - now.getTime();
+  return Math.min(Math.max(leftMs, 1), LOOK_AT_LEAST_MS);
+}
+
+function untilOpen({ window: { opensAt }, now }: RolloutFacts): number {
+  const leftMs = opensAt === undefined ? LOOK_AT_LEAST_MS : opensAt.getTime() - now.getTime();
+  return Math.min(Math.max(leftMs, 1), LOOK_AT_LEAST_MS);
+}
+
+function unaccepted(facts: RolloutFacts): RolloutStep {
+  const { deploymentId, deadline } = facts.rollout.spec;
+  if (facts.now.getTime() >= Date.parse(deadline)) {
+    return end("Failed", [["Planned", "False", "DeadlinePassed", `it was accepted in no namespace by ${deadline}`]]);
+  }
+  const message = `deployment ${deploymentId} waits until the customer accepts it`;
+  return wait(untilDeadline(facts), [["Planned", "Unknown", "AwaitingAcceptance", message]]);
+}

@@ -1,0 +1,100 @@
+import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import type { Intent } from "../hands/hands.ts";
+import { refOf } from "../release-rules.ts";
+
+/** The contents that a rollout is between. One that is gone, or is not what it was, has no objects and says so. */
+export interface Contents {
+  /** Undefined: the action has none. */
+  readonly own: ReadContent | undefined;
+  /** Undefined: nothing is installed. */
+  readonly former: ReadContent | undefined;
+  readonly leftovers: readonly ReadContent[];
+}
+
+export interface ReadContent {
+  readonly name: string;
+  readonly objects: readonly ReleaseObject[];
+  readonly problem?: { readonly reason: "ContentMissing" | "ContentChanged"; readonly message: string };
+}
+
+/** What a rollout is to bring about, and what of the former content nothing can be done about. */
+export interface Course {
+  readonly intent: Intent;
+  readonly left: readonly { readonly ref: string; readonly message: string }[];
+}
+
+/**
+ * To the new content. Objects of the setup are applied while a deployment is set up, and an update passes them by: they
+ * are neither applied nor deleted.
+ */
+export function forward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
+  const own = contents.own?.objects ?? [];
+  const isSetup = rollout.spec.action === "install";
+  const objects = isSetup ? own : own.filter(({ frozen }) => !frozen);
+  const passedBy = isSetup ? [] : own.filter(({ frozen }) => frozen);
+  const former = [...(contents.former?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
+  return course(rollout, objects, without(former, passedBy), accepted);
+}
+
+/** Back to the former content: what the new one has beyond it is deleted. */
+export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
+  const all = contents.former?.objects ?? [];
+  // An install may have applied the setup anew; nothing else has.
+  const isSetup = rollout.spec.action === "install";
+  const objects = isSetup ? all : all.filter(({ frozen }) => !frozen);
+  const applied = isSetup
+    ? (contents.own?.objects ?? [])
+    : (contents.own?.objects ?? []).filter(({ frozen }) => !frozen);
+  const beyond = [...applied, ...contents.leftovers.flatMap((each) => each.objects)];
+  return course(rollout, objects, without(beyond, all), accepted);
+}
+
+/** Namespaces of these objects that the customer does not accept the deployment for (any more). */
+export function closedNamespaces({ objects, namespaces }: Pick<Intent, "objects" | "namespaces">): readonly string[] {
+  const named = objects.map(({ manifest }) => manifest.metadata.namespace ?? "");
+  return [...new Set(named)].filter((namespace) => !namespaces.includes(namespace)).sort();
+}
+
+/** Numbers of the waves that have objects, first to last. */
+export function wavesOf({ objects }: Pick<Intent, "objects">): readonly number[] {
+  return [...new Set(objects.map(({ wave }) => wave))].sort((one, other) => one - other);
+}
+
+function course(
+  rollout: Rollout,
+  objects: readonly ReleaseObject[],
+  former: readonly ReleaseObject[],
+  accepted: readonly string[],
+): Course {
+  const isOpen = ({ manifest }: ReleaseObject): boolean => accepted.includes(manifest.metadata.namespace ?? "");
+  const kept = new Set(objects.map(refOfLine));
+  const left = former
+    .filter((line) => !isOpen(line) && !kept.has(refOfLine(line)))
+    .map((line) => ({ ref: refOfLine(line), message: "the deployment is not accepted in its namespace any more" }));
+  const intent: Intent = {
+    rollout,
+    objects,
+    former: unique(former.filter(isOpen)),
+    takeOver: rollout.spec.takeOver ?? [],
+    namespaces: accepted,
+  };
+  return { intent, left };
+}
+
+function without(lines: readonly ReleaseObject[], others: readonly ReleaseObject[]): readonly ReleaseObject[] {
+  const refs = new Set(others.map(refOfLine));
+  return lines.filter((line) => !refs.has(refOfLine(line)));
+}
+
+function unique(lines: readonly ReleaseObject[]): readonly ReleaseObject[] {
+  const seen = new Set<string>();
+  return lines.filter((line) => {
+    const ref = refOfLine(line);
+    return !seen.has(ref) && seen.add(ref);
+  });
+}
+
+function refOfLine({ manifest }: ReleaseObject): string {
+  return refOf(manifest);
+}

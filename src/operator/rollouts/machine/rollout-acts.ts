@@ -1,0 +1,158 @@
+import type { Clock } from "../../../base/clock.ts";
+import { ApiError } from "../../../kube/client/api-error.ts";
+import type { RolloutMetrics } from "../../kernel/rollout-metrics.ts";
+import type { RolloutHands, WaveApplied } from "../hands/hands.ts";
+import * as after from "./after-act.ts";
+import { backward, type Contents, type Course, closedNamespaces, forward, wavesOf } from "./intent.ts";
+import type { ReleaseContents } from "./release-contents.ts";
+import { end, type RolloutAct, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
+import { permitted } from "./said.ts";
+import { type ContentRef, contentOf, type Trail, trailOf } from "./trail.ts";
+import { namespaceClosed, succeeded, takeBack } from "./while-it-runs.ts";
+
+export interface ActPorts {
+  readonly clock: Clock;
+  /** Throws when another process may be leading; right before each write. */
+  readonly fence: () => void;
+  readonly hands: RolloutHands;
+  readonly contents: Pick<ReleaseContents, "read">;
+  readonly metrics: Pick<RolloutMetrics, "planned" | "applied" | "pruned">;
+}
+
+const AFTER_FORBIDDEN_MS = 5_000;
+
+/** Does one thing in the cluster. Its outcome leads to the next step; what the API server does not say yet is tried again. */
+export async function perform(
+  act: RolloutAct,
+  facts: RolloutFacts,
+  ports: ActPorts,
+  signal: AbortSignal,
+): Promise<RolloutStep> {
+  const at = facts.now;
+  const trail = trailFor(act, facts);
+  const contents = await read(act, trail, facts, ports, signal);
+  const { rollout, accepted = [] } = facts;
+  const course = act === "restore" ? backward(rollout, contents, accepted) : forward(rollout, contents, accepted);
+  const hindrance = hindered(act, facts, contents, course);
+  if (hindrance !== undefined) return hindrance;
+  signal.throwIfAborted();
+  ports.fence();
+  try {
+    const now = (): RolloutFacts => ({ ...facts, now: ports.clock.wallNow() });
+    if (act !== "plan") return await changed(act, now, course, contents, ports, signal);
+    const planned = await ports.hands.plan(course.intent, signal);
+    ports.metrics.planned((ports.clock.wallNow().getTime() - at.getTime()) / 1_000);
+    const isFormerGone = contents.former?.problem !== undefined;
+    const waves = wavesOf(course.intent).length;
+    return after.afterPlan(now(), { ...planned, former: trail.former, isFormerGone, waves, at });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.isForbidden)) throw error;
+    // A role or a right was taken away: the operator may not lend it. It is tried again for as long as there is time.
+    return wait(AFTER_FORBIDDEN_MS, [permitted(error.message)]);
+  }
+}
+
+async function changed(
+  act: Exclude<RolloutAct, "plan">,
+  now: () => RolloutFacts,
+  { intent, left }: Course,
+  contents: Contents,
+  { hands, metrics }: ActPorts,
+  signal: AbortSignal,
+): Promise<RolloutStep> {
+  const { status } = intent.rollout;
+  const until = new Date(status?.until ?? "");
+  const waves = wavesOf(intent);
+  const position = status?.wave ?? 0;
+  // One more than there are: nothing is in it.
+  const wave = waves[position] ?? (waves.at(-1) ?? 0) + 1;
+  const waveStartedAt = new Date(status?.waveStartedAt ?? "");
+  const counted = (applied: WaveApplied): WaveApplied => {
+    metrics.applied(applied);
+    return applied;
+  };
+  switch (act) {
+    case "apply": {
+      const applied = counted(await hands.apply(intent, wave, until, signal));
+      return after.afterApply(now(), applied, waves.length);
+    }
+    case "gate":
+      return after.afterGate(now(), await hands.health(intent, wave, waveStartedAt, until, signal), waves.length);
+    case "remove":
+      return after.afterRemove(now(), await hands.prune(intent, until, signal));
+    case "detach":
+      return after.afterDetach(now(), counted(await hands.detach(intent, until, signal)));
+    case "prune": {
+      const pruned = await hands.prune(intent, until, signal);
+      if (pruned.waiting === 0) metrics.pruned(pruned.deleted);
+      if (contents.former?.problem === undefined) return after.afterPrune(now(), pruned, left);
+      return succeeded(now(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
+    }
+    case "restore": {
+      const told = { left, waves: waves.length };
+      if (position >= waves.length) {
+        return after.afterRestore(now(), { ...told, pruned: await hands.prune(intent, until, signal) });
+      }
+      if (status?.waveStartedAt === undefined) {
+        const applied = counted(await hands.apply(intent, wave, until, signal));
+        return after.afterRestore(now(), { ...told, applied });
+      }
+      const health = await hands.health(intent, wave, waveStartedAt, until, signal);
+      return after.afterRestore(now(), { ...told, health });
+    }
+    default:
+      return act satisfies never;
+  }
+}
+
+/** From the plan on, what a rollout goes back to is what was planned with. */
+function trailFor(act: RolloutAct, { rollout: { status }, siblings }: RolloutFacts): Trail {
+  const trail = trailOf(siblings);
+  return act === "plan" ? trail : { ...trail, former: contentOf(status?.formerContent, status?.formerDigest) };
+}
+
+async function read(
+  act: RolloutAct,
+  { former, leftovers }: Trail,
+  { rollout: { spec, status } }: RolloutFacts,
+  { contents }: ActPorts,
+  signal: AbortSignal,
+): Promise<Contents> {
+  const isFresh = act !== "gate" && !(act === "restore" && status?.waveStartedAt !== undefined);
+  const one = (ref: ContentRef) => contents.read(ref, spec.deploymentId, isFresh, signal);
+  const brings = spec.action === "install" || spec.action === "update";
+  const ref = brings ? contentOf(spec.contentName, spec.contentDigest) : undefined;
+  const others = leftovers.filter(({ name }) => name !== ref?.name && name !== former?.name);
+  // One after the other: each may have 900 KiB.
+  const own = ref === undefined ? undefined : await one(ref);
+  const before = former === undefined ? undefined : await one(former);
+  const left = [];
+  for (const each of others) left.push(await one(each));
+  return { own, former: before, leftovers: left };
+}
+
+/** Why the act cannot be done with what was read. */
+function hindered(act: RolloutAct, facts: RolloutFacts, contents: Contents, course: Course): RolloutStep | undefined {
+  const { own, former } = contents;
+  const { action } = facts.rollout.spec;
+  const closed = closedNamespaces(course.intent);
+  const words = `the deployment is not accepted any more in namespace ${closed.slice(0, 5).join(", ")}`;
+  const formerLacks = former?.problem;
+  if (act === "restore") {
+    if (formerLacks !== undefined) return end("Failed", [["Healthy", "False", "FormerMissing", formerLacks.message]]);
+    return closed.length > 0 ? end("Failed", [["Healthy", "False", "FormerUnhealthy", words]]) : undefined;
+  }
+  const takesAway = action === "delete" || action === "detach";
+  if (takesAway && formerLacks !== undefined && act !== "prune") {
+    const message = `${formerLacks.message}: nothing says what is installed`;
+    if (act === "plan") return end("Failed", [["Planned", "False", formerLacks.reason, message]]);
+    return end("Failed", [["Applied", "False", formerLacks.reason, message]]);
+  }
+  if (own?.problem !== undefined) {
+    const { reason, message } = own.problem;
+    if (act === "plan") return end("Failed", [["Planned", "False", reason, message]]);
+    if (act === "prune") return succeeded(facts, ["Pruned", "False", "ContentMissing", message]);
+    return takeBack(facts, reason, message);
+  }
+  return (act === "apply" || act === "gate") && closed.length > 0 ? namespaceClosed(words) : undefined;
+}

@@ -1,0 +1,158 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { RolloutAction, RolloutState } from "../../../crds/kinds/rollout.ts";
+import { type Behaviour, line } from "../../testing/release-cluster.ts";
+import { type Crash, RolloutWorld } from "../../testing/rollout-world.ts";
+import { isOver } from "./trail.ts";
+
+/** Said when the rollout comes into a state for the first time: so a crash does not move it. */
+const WORDS = {
+  approve: (it: RolloutWorld) => it.approve("b"),
+  "approve another plan": (it: RolloutWorld) => it.say("b", { approvedDigest: `sha256:${"0".repeat(64)}` }),
+  deny: (it: RolloutWorld) => it.say("b", { deniedReason: "no" }),
+  abort: (it: RolloutWorld) => it.say("b", { abortReason: "no" }),
+  "let policies allow it": (it: RolloutWorld) => {
+    it.policies = [{ spec: { defaults: { mutating: "auto", destructive: "auto" } } }];
+  },
+  "let policies deny it": (it: RolloutWorld) => {
+    it.policies = [{ spec: { rules: [{ pattern: "release/*", decision: "deny" }] } }];
+  },
+  "ask for another": (it: RolloutWorld) => {
+    if (!it.rollouts.has("c")) it.add("c", "update", "rel-3");
+  },
+  "close the namespace": (it: RolloutWorld) => it.accept([]),
+  "exchange the content": (it: RolloutWorld) => void it.addContent("rel-2", [line("evil")]),
+  "delete the former content": (it: RolloutWorld) => void it.contents.delete("rel-1"),
+} as const;
+
+const STATES: readonly RolloutState[] = [
+  "Planning",
+  "AwaitingApproval",
+  "Queued",
+  "Applying",
+  "Gating",
+  "Pruning",
+  "RollingBack",
+];
+
+interface Scene {
+  readonly action: RolloutAction;
+  readonly isAuto: boolean;
+  readonly hasFormer: boolean;
+  readonly objects: readonly { readonly name: string; readonly wave: number; readonly is: Behaviour }[];
+  readonly words: readonly {
+    readonly word: keyof typeof WORDS;
+    readonly state: RolloutState;
+    readonly wave: number | undefined;
+  }[];
+}
+
+const scenes: fc.Arbitrary<Scene> = fc
+  .record({
+    action: fc.constantFrom<RolloutAction>("install", "update", "update", "update", "delete", "detach"),
+    isAuto: fc.boolean(),
+    hasFormer: fc.boolean(),
+    objects: fc.uniqueArray(
+      fc.record({
+        name: fc.constantFrom("api", "web", "new"),
+        wave: fc.nat(2),
+        is: fc.constantFrom<Behaviour>("good", "good", "good", "good", "unhealthy", "refused", "busy"),
+      }),
+      { selector: ({ name }) => name, minLength: 1, maxLength: 3 },
+    ),
+    words: fc.array(
+      fc.record({
+        word: fc.constantFrom(
+          ...(Object.keys(WORDS) as (keyof typeof WORDS)[]),
+          "approve" as const,
+          "approve" as const,
+        ),
+        state: fc.constantFrom(...STATES),
+        wave: fc.option(fc.nat(1), { nil: undefined }),
+      }),
+      { maxLength: 4 },
+    ),
+  })
+  // How often a wave was tried before it failed for good would show in what it has left.
+  .filter(({ objects }) => !["busy", "refused"].every((wanted) => objects.some(({ is }) => is === wanted)));
+
+async function play(scene: Scene, crashes: readonly Crash[]): Promise<RolloutWorld> {
+  const it = new RolloutWorld();
+  it.policies = scene.isAuto ? [{ spec: { defaults: { mutating: "auto", destructive: "auto" } } }] : [{ spec: {} }];
+  const former = [line("api"), line("old", { wave: 1 }), line("base", { frozen: true })];
+  if (scene.hasFormer) it.addInstalled("rel-1", former);
+  it.addContent(
+    "rel-2",
+    scene.objects.map(({ name, ...sketch }) => line(name, { ...sketch, version: "2" })),
+  );
+  it.addContent("rel-3", [line("api", { version: "3" })]);
+  const isBringing = scene.action === "install" || scene.action === "update";
+  it.add("b", scene.action, isBringing ? "rel-2" : undefined);
+  it.clock.advance(1_000);
+  for (const { word, state, wave } of scene.words) {
+    const when = { name: "b", state, ...(wave !== undefined && { wave }) };
+    it.occasions.push({ ...when, say: () => WORDS[word](it) });
+  }
+  it.crash = (request) => crashes[request];
+  const end = (): boolean => [...it.rollouts.values()].every(isOver);
+  await it.until(end, 300);
+  // What still waits for a person ends at its deadline.
+  it.clock.advance(25 * 3_600_000);
+  await it.until(end, 200);
+  return it;
+}
+
+/** Everything that is to be the same with and without crashes. Messages and times are not. */
+function outcome(it: RolloutWorld): object {
+  return {
+    installed: it.installed,
+    there: [...it.cluster.objects.keys()].sort(),
+    rollouts: [...it.rollouts.values()].map(({ metadata, status }) => ({
+      name: metadata.name,
+      state: status?.state,
+      rolledBackTo: status?.rolledBackTo,
+      conditions: status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`).sort(),
+    })),
+  };
+}
+
+const crashes = fc.array(fc.constantFrom<Crash>("before", "half", "after", undefined, undefined, undefined), {
+  maxLength: 60,
+  size: "max",
+});
+
+test("whatever people say and objects do, it ends: without rights, without a change that nobody allowed, with one way back", async () => {
+  const reached = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(scenes, async (scene) => {
+      const it = await play(scene, []);
+      expect(it.broken).toEqual([]);
+      expect([...it.rights]).toEqual([]);
+      for (const { status } of it.rollouts.values()) reached.add(status?.state ?? "none");
+      expect([...it.rollouts.values()].filter((each) => !isOver(each))).toEqual([]);
+      const ways = it.log.filter((word, index) => word.startsWith("RollingBack") && !before(it.log, index));
+      expect(ways.length).toBeLessThanOrEqual(it.rollouts.size);
+      expect(it.installed).not.toContain("evil=1");
+    }),
+    { numRuns: 600 },
+  );
+  expect([...reached].sort()).toEqual(["Aborted", "Denied", "Failed", "RolledBack", "Succeeded", "Superseded"]);
+});
+
+/** A way back was under way already: only acts and writes of its own stand between. */
+function before(log: readonly string[], index: number): boolean {
+  const last = log.slice(0, index).findLast((word) => !/^(apply|health|prune)/.test(word));
+  return last?.startsWith("RollingBack") === true;
+}
+
+test("wherever the process dies, and as often: it ends as if it had not", async () => {
+  await fc.assert(
+    fc.asyncProperty(scenes, crashes, async (scene, dies) => {
+      const it = await play(scene, dies);
+      expect(it.broken).toEqual([]);
+      expect([...it.rights]).toEqual([]);
+      expect(outcome(it)).toEqual(outcome(await play(scene, [])));
+    }),
+    { numRuns: 600 },
+  );
+});

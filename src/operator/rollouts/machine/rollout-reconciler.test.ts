@@ -1,0 +1,438 @@
+import { describe, expect, test } from "vitest";
+import { silentLogger } from "../../../base/log.ts";
+import type { OperationPolicySpec } from "../../../crds/kinds/operation-policy.ts";
+import { line } from "../../testing/release-cluster.ts";
+import { RolloutWorld } from "../../testing/rollout-world.ts";
+import { reconcileRollout } from "./rollout-reconciler.ts";
+
+const AUTO: OperationPolicySpec = { defaults: { mutating: "auto", destructive: "auto" } };
+const MANUAL: OperationPolicySpec = {};
+const NO_WAY_BACK = { ...AUTO, rules: [{ pattern: "release/rollback", decision: "deny" as const }] };
+
+function world(spec: OperationPolicySpec = AUTO): RolloutWorld {
+  const made = new RolloutWorld();
+  made.policies = [{ spec }];
+  return made;
+}
+
+const V1 = [line("db", { frozen: true }), line("api", { wave: 1 }), line("web", { wave: 2 }), line("old", { wave: 2 })];
+const V2 = [
+  line("db", { frozen: true, version: "2" }),
+  line("api", { wave: 1, version: "2" }),
+  line("web", { wave: 2, version: "2" }),
+];
+
+test("an install that the policy allows: plan, wave by wave with its gate, prune, end; each state is stored before it is acted on", async () => {
+  const it = world();
+  it.addContent("rel-1", V1);
+  it.add("a", "install", "rel-1");
+  await it.untilState("a", "Succeeded");
+  expect(it.log.filter((word, index) => word !== it.log[index - 1])).toEqual([
+    ...["Planning", "plan", "Queued", "Applying 1/3", "apply 0", "Gating 1/3", "health 0", "Gating 1/3", "health 0"],
+    ...["Applying 2/3", "apply 1", "Gating 2/3", "health 1", "Gating 2/3", "health 1"],
+    ...["Applying 3/3", "apply 2", "Gating 3/3", "health 2", "Gating 3/3", "health 2"],
+    ...["Pruning", "prune", "close", "Succeeded"],
+  ]);
+  expect(it.installed).toEqual(["api=1", "db=1", "old=1", "web=1"]);
+  expect(it.rights.size).toBe(0);
+  expect(it.broken).toEqual([]);
+  const conditions = ["Planned", "Approved", "Applied", "Healthy", "Pruned", "Overridden", "Permitted"];
+  expect(conditions.map((type) => `${type} ${it.reason("a", type)}`)).toEqual([
+    ...["Planned True/PlanMade", "Approved True/PolicyAuto", "Applied True/AllApplied", "Healthy True/AllHealthy"],
+    ...["Pruned True/NothingLeft", "Overridden False/NoOverrides", "Permitted True/RightsComplete"],
+  ]);
+  const { status, spec } = it.rollout("a");
+  expect(status).toMatchObject({ appliedDigest: spec.contentDigest, waveOf: "3/3" });
+  expect(it.events.map((event) => event.split(":", 1)[0])).toEqual([
+    "Planned",
+    "WaveApplied",
+    "WaveApplied",
+    "WaveApplied",
+    "Pruned",
+  ]);
+});
+
+test("an update prunes what is gone, and passes by what is of the setup", async () => {
+  const it = world();
+  it.addInstalled("rel-1", V1);
+  it.addContent("rel-2", V2);
+  it.add("b", "update", "rel-2");
+  await it.untilState("b", "Succeeded");
+  expect(it.installed).toEqual(["api=2", "db=1", "web=2"]);
+  expect(it.rollout("b").status).toMatchObject({ formerContent: "rel-1" });
+});
+
+describe("without a policy that says auto", () => {
+  test("it waits for the digest of the plan, plans again when that is approved, and goes on", async () => {
+    const it = world(MANUAL);
+    it.addInstalled("rel-1", V1);
+    it.addContent("rel-2", V2);
+    it.add("b", "update", "rel-2");
+    await it.untilState("b", "AwaitingApproval");
+    const { plannedDigest } = it.rollout("b").status ?? {};
+    expect(it.rollout("b").status?.approvalLine).toBe(
+      `kubectl patch rout b -n sallyport-grants --type=merge -p '{"spec":{"approvedDigest":"${plannedDigest}"}}'`,
+    );
+    it.clock.advance(3_600_000);
+    it.log.length = 0;
+    it.approve("b");
+    await it.untilState("b", "Gating");
+    expect(it.log.slice(0, 5)).toEqual(["Queued", "Planning", "plan", "Queued", "Applying 1/2"]);
+    expect(it.rollout("b").status).not.toHaveProperty("approvalLine");
+    await it.untilState("b", "Succeeded");
+    expect(it.reason("b", "Approved")).toBe("True/ApprovedByCustomer");
+  });
+
+  test("an approval holds only for the plan that was shown", async () => {
+    const it = world(MANUAL);
+    it.addInstalled("rel-1", V1);
+    it.addContent("rel-2", V2);
+    it.add("b", "update", "rel-2");
+    await it.untilState("b", "AwaitingApproval");
+    it.approve("b");
+    // By hand, between the approval and the second plan.
+    it.cluster.objects.delete("Deployment.apps/shop/api");
+    await it.until(() => it.reason("b", "Approved") === "False/OtherPlanApproved");
+    expect(it.state("b")).toBe("AwaitingApproval");
+    expect(it.log.filter((word) => word.startsWith("apply"))).toEqual([]);
+    it.clock.advance(24 * 3_600_000);
+    await it.untilState("b", "Failed");
+    expect(it.reason("b", "Approved")).toBe("False/DeadlinePassed");
+  });
+
+  test("fields that are to be taken over are planned before they are approved", async () => {
+    const it = world(MANUAL);
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    await it.untilState("a", "AwaitingApproval");
+    it.say("a", { takeOver: [{ kind: "Deployment", name: "api" }] });
+    it.log.length = 0;
+    await it.look("a");
+    expect(it.log).toEqual(["Planning", "plan", "AwaitingApproval", "AwaitingApproval"]);
+  });
+});
+
+test.each<[string, (it: RolloutWorld) => void, string, string, string]>([
+  ["a denial", (it) => it.say("b", { deniedReason: "no" }), "Denied", "Approved", "False/DeniedByCustomer"],
+  ["an abort", (it) => it.say("b", { abortReason: "no" }), "Aborted", "Approved", "False/AbortedByCustomer"],
+  ["a newer rollout", (it) => void it.add("c", "update", "rel-2"), "Superseded", "Approved", "False/Superseded"],
+  [
+    "a policy that denies",
+    (it) => void it.policies.push({ spec: { rules: [{ pattern: "release/*", decision: "deny" }] } }),
+    "Denied",
+    "Approved",
+    "False/PolicyDenied",
+  ],
+  ["no deployment", (it) => it.accept(undefined), "Failed", "Planned", "False/DeploymentNotServed"],
+  ["the deadline", (it) => it.clock.advance(25 * 3_600_000), "Failed", "Approved", "False/DeadlinePassed"],
+])("%s ends one that waits for its approval, and nothing is changed", async (_, happens, state, type, reason) => {
+  const it = world(MANUAL);
+  it.addInstalled("rel-1", V1);
+  it.addContent("rel-2", V2);
+  it.add("b", "update", "rel-2");
+  await it.untilState("b", "AwaitingApproval");
+  it.clock.advance(60_000);
+  happens(it);
+  await it.look("b");
+  expect([it.state("b"), it.reason("b", type)]).toEqual([state, reason]);
+  expect(it.installed).toEqual(["api=1", "db=1", "old=1", "web=1"]);
+  expect(it.rollout("b").status?.finishedAt).toBeDefined();
+});
+
+describe("a plan is refused", () => {
+  test("when a rule forbids an object, which is named without secrets", async () => {
+    const it = world();
+    it.addContent("rel-1", [line("api", { namespace: "billing" })]);
+    it.add("a", "install", "rel-1");
+    await it.look("a");
+    expect([it.state("a"), it.reason("a", "Planned")]).toEqual(["Failed", "False/Refused"]);
+    const said = JSON.stringify(it.rollout("a").status);
+    expect(said).toContain("Deployment.apps/billing/api");
+    expect(said).not.toContain("hunter2");
+  });
+
+  test("when the content is gone or was exchanged", async () => {
+    const it = world();
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    it.contents.delete("rel-1");
+    await it.look("a");
+    expect(it.reason("a", "Planned")).toBe("False/ContentMissing");
+    it.addContent("rel-1", V1);
+    it.clock.advance(1_000);
+    it.add("b", "install", "rel-1");
+    it.addContent("rel-1", V2);
+    await it.look("b");
+    expect(it.reason("b", "Planned")).toBe("False/ContentChanged");
+    expect(it.log).not.toContain("plan");
+  });
+
+  test("when what is to be deleted is not known any more", async () => {
+    const it = world();
+    it.addInstalled("rel-1", V1);
+    it.contents.delete("rel-1");
+    it.add("d", "delete");
+    await it.look("d");
+    expect(it.reason("d", "Planned")).toBe("False/ContentMissing");
+  });
+});
+
+describe("what is queued waits", () => {
+  test.each<[string, (it: RolloutWorld) => void, (it: RolloutWorld) => void, string]>([
+    [
+      "while it is paused",
+      (it) => it.say("a", { pausedReason: "later" }),
+      (it) => it.say("a", { pausedReason: undefined } as never),
+      "Applied False/Paused",
+    ],
+    [
+      "until a window opens",
+      (it) => it.open({ isOpen: false, opensAt: new Date("2026-01-01T12:00:00Z") }),
+      (it) => it.open({ isOpen: true }),
+      "Applied False/WindowClosed",
+    ],
+  ])("%s", async (_, holds, lets, said) => {
+    const it = world();
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    holds(it);
+    await it.until(() => it.clock.monotonicMs() > 1_200_000);
+    const [type = "", reason] = said.split(" ");
+    expect([it.state("a"), it.reason("a", type)]).toEqual(["Queued", reason]);
+    expect(it.log.filter((word) => word.startsWith("apply"))).toEqual([]);
+    lets(it);
+    await it.untilState("a", "Succeeded");
+    expect(it.log.filter((word) => word === "plan").length).toBeGreaterThan(1);
+  });
+
+  test("for a missing right, which is named, and for the customer's acceptance", async () => {
+    const it = world();
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    it.accepted = [];
+    it.obstacle = "the operator may not create serviceaccounts";
+    await it.look("a");
+    expect(it.reason("a", "Planned")).toBe("Unknown/AwaitingAcceptance");
+    it.accepted = ["shop"];
+    await it.look("a");
+    expect([it.reason("a", "Permitted"), it.message("a", "Permitted")]).toEqual(["False/RuleMissing", it.obstacle]);
+    it.obstacle = undefined;
+    await it.untilState("a", "Succeeded");
+    expect(it.reason("a", "Permitted")).toBe("True/RightsComplete");
+  });
+
+  test("for another rollout of the deployment, and then goes back to what that one has brought", async () => {
+    const it = world();
+    it.cluster.slowness = 50;
+    it.addContent("rel-1", V1);
+    it.addContent("rel-2", V2);
+    it.add("a", "install", "rel-1");
+    await it.untilState("a", "Gating");
+    it.clock.advance(1_000);
+    it.add("b", "update", "rel-2");
+    await it.look("b");
+    expect(it.reason("b", "Planned")).toBe("Unknown/AnotherRuns");
+    await it.untilState("b", "Succeeded");
+    expect(it.rollout("b").status).toMatchObject({ formerContent: "rel-1" });
+    expect([it.state("a"), it.broken]).toEqual(["Succeeded", []]);
+  });
+});
+
+test("two rollouts that are looked at side by side do not run side by side, whatever the cache shows", async () => {
+  const it = world();
+  it.addContent("rel-1", V1);
+  it.addContent("rel-2", V2);
+  it.window = { isOpen: false };
+  it.add("a", "install", "rel-1");
+  await it.untilState("a", "Queued");
+  it.clock.advance(1_000);
+  const before = it.rollout("a");
+  it.add("b", "install", "rel-2");
+  it.window = { isOpen: true };
+  // The cache shows neither the newer one to the older, nor the older one's claim to the newer.
+  const stale = { ...it.ports, surroundings: () => ({ ...it.ports.surroundings(before), rollouts: [before] }) };
+  const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
+  await Promise.all(["a", "b"].map((name) => reconcileRollout(name, stale, context)));
+  await it.untilState("b", "Succeeded");
+  expect([it.state("a"), it.broken]).toEqual(["Superseded", []]);
+});
+
+describe("what fails is taken back once", () => {
+  const BAD = [
+    line("api", { wave: 1, version: "2" }),
+    line("new", { wave: 1 }),
+    line("web", { wave: 2, is: "unhealthy" }),
+  ];
+
+  test("to the former content, and what only the new one had is deleted", async () => {
+    const it = world();
+    it.addInstalled("rel-1", V1);
+    it.addContent("rel-2", BAD);
+    it.add("b", "update", "rel-2");
+    await it.untilState("b", "RolledBack");
+    expect(it.installed).toEqual(["api=1", "db=1", "old=1", "web=1"]);
+    expect(it.rollout("b").status).toMatchObject({ rolledBackTo: "rel-1" });
+    expect([it.reason("b", "Applied"), it.reason("b", "Healthy")]).toEqual(["False/GateFailed", "True/FormerHealthy"]);
+    expect(it.message("b", "Applied")).toBe("wave 2 of 2: ImagePullBackOff");
+    expect(it.rights.size).toBe(0);
+    const names = it.events.map((event) => event.split(":", 1)[0]);
+    expect(names).toEqual(["Planned", "WaveApplied", "WaveApplied", "GateFailed", "RolledBack"]);
+    // The next one starts from what is there.
+    it.clock.advance(1_000);
+    it.addContent("rel-3", V2);
+    it.add("c", "update", "rel-3");
+    await it.untilState("c", "Succeeded");
+    expect(it.rollout("c").status).toMatchObject({ formerContent: "rel-1" });
+    expect(it.installed).toEqual(["api=2", "db=1", "web=2"]);
+  });
+
+  test("and fails when there is nothing to go back to; the next one deletes what it left", async () => {
+    const it = world();
+    it.addContent("rel-2", BAD);
+    it.add("b", "install", "rel-2");
+    await it.untilState("b", "Failed");
+    expect([it.reason("b", "Applied"), it.reason("b", "Healthy")]).toEqual(["False/GateFailed", "False/GateFailed"]);
+    expect(it.installed).toEqual(["api=2", "new=1", "web=1"]);
+    it.clock.advance(1_000);
+    it.addContent("rel-3", V1);
+    it.add("c", "install", "rel-3");
+    await it.untilState("c", "Succeeded");
+    expect(it.installed).toEqual(["api=1", "db=1", "old=1", "web=1"]);
+  });
+
+  test("and fails when the former content is gone, is not healthy either, or may not be gone back to", async () => {
+    for (const [how, said] of [
+      ["gone", "False/FormerMissing"],
+      ["sick", "False/FormerUnhealthy"],
+      ["denied", "False/GateFailed"],
+    ]) {
+      const it = world(how === "denied" ? NO_WAY_BACK : AUTO);
+      it.addInstalled("rel-1", how === "sick" ? [line("api", { is: "unhealthy" })] : V1);
+      it.addContent("rel-2", BAD);
+      it.add("b", "update", "rel-2");
+      if (how === "gone") {
+        it.occasions.push({ name: "b", state: "Applying", say: () => void it.contents.delete("rel-1") });
+      }
+      await it.untilState("b", "Failed");
+      expect([how, it.reason("b", "Healthy")]).toEqual([how, said]);
+      expect(it.rights.size).toBe(0);
+    }
+  });
+
+  test("an object that a webhook refuses for good fails at once, one that it refuses for a while is tried again", async () => {
+    const it = world();
+    it.addInstalled("rel-1", V1);
+    it.addContent("rel-2", [line("api", { version: "2", is: "busy" })]);
+    it.add("b", "update", "rel-2");
+    await it.untilState("b", "Succeeded");
+    it.clock.advance(1_000);
+    it.addContent("rel-3", [line("api", { version: "3", is: "refused" })]);
+    it.add("c", "update", "rel-3");
+    await it.untilState("c", "RolledBack");
+    expect(it.message("c", "Applied")).toBe("wave 1 of 1: Deployment.apps/shop/api: webhook says refused");
+    expect(it.installed).toEqual(["api=2", "db=1"]);
+  });
+});
+
+test.each<[string, (it: RolloutWorld) => void, string, string]>([
+  ["an abort", (it) => it.say("b", { abortReason: "peak hours" }), "RolledBack", "False/AbortedByCustomer"],
+  ["a denial that comes late", (it) => it.say("b", { deniedReason: "no" }), "RolledBack", "False/DeniedByCustomer"],
+  ["an exchanged content", (it) => void it.addContent("rel-2", [line("evil")]), "RolledBack", "False/ContentChanged"],
+  ["a namespace that is closed", (it) => it.accept(["other"]), "Failed", "False/NamespaceClosed"],
+  ["all namespaces closed", (it) => it.accept([]), "Failed", "False/NamespaceClosed"],
+  ["two hours without an operator", (it) => it.clock.advance(7_300_000), "Failed", "False/TimeOver"],
+])("between two waves %s stops it", async (_, happens, state, reason) => {
+  const it = world();
+  it.addInstalled("rel-1", V1);
+  it.addContent("rel-2", V2);
+  it.add("b", "update", "rel-2");
+  it.occasions.push({ name: "b", state: "Applying", wave: 1, say: () => happens(it) });
+  await it.untilState("b", "RolledBack", "Failed", "Succeeded", "Aborted");
+  expect([it.state("b"), it.reason("b", "Applied")]).toEqual([state, reason]);
+  expect(it.log.filter((word) => word === "apply 2").length).toBe(state === "RolledBack" ? 1 : 0);
+  expect(it.installed).not.toContain("evil=1");
+  expect(it.rights.size).toBe(0);
+});
+
+test("a pause holds the next wave, and the one that was applied is gated", async () => {
+  const it = world();
+  it.addContent("rel-1", V1);
+  it.add("a", "install", "rel-1");
+  it.occasions.push({ name: "a", state: "Gating", wave: 0, say: () => it.say("a", { pausedReason: "lunch" }) });
+  await it.until(() => it.clock.monotonicMs() > 600_000);
+  expect([it.state("a"), it.rollout("a").status?.waveOf, it.reason("a", "Applied")]).toEqual([
+    ...["Gating", "1/3", "Unknown/Paused"],
+  ]);
+  it.say("a", { pausedReason: undefined } as never);
+  await it.untilState("a", "Succeeded");
+});
+
+describe("a deletion", () => {
+  test("deletes the former content; what is kept is named", async () => {
+    const it = world();
+    it.addInstalled("rel-1", [line("api"), line("data", { is: "kept" })]);
+    it.add("d", "delete");
+    await it.untilState("d", "Succeeded");
+    expect(it.installed).toEqual(["data=1"]);
+    expect([it.reason("d", "Pruned"), it.message("d", "Pruned")]).toEqual([
+      ...["False/SomeLeft", "1 stay: Deployment.apps/shop/data: it is kept"],
+    ]);
+    it.clock.advance(1_000);
+    it.addContent("rel-2", [line("api")]);
+    it.add("e", "install", "rel-2");
+    await it.untilState("e", "Succeeded");
+    expect(it.rollout("e").status).not.toHaveProperty("formerContent");
+  });
+
+  test("that does not come to its end is told, and an abort brings everything back", async () => {
+    for (const isAborted of [false, true]) {
+      const it = world();
+      it.addInstalled("rel-1", [line("api"), line("hung", { is: "stuck" })]);
+      it.add("d", "delete");
+      await it.until(() => it.clock.monotonicMs() > 120_000);
+      expect(it.state("d")).toBe("Applying");
+      if (isAborted) it.say("d", { abortReason: "wrong one" });
+      await it.untilState("d", "Succeeded", "RolledBack");
+      expect(it.installed).toEqual(isAborted ? ["api=1", "hung=1"] : ["hung=1"]);
+      expect(it.reason("d", "Pruned")).toBe(isAborted ? "True/NothingLeft" : "False/SomeLeft");
+    }
+  });
+
+  test("by letting go leaves the objects, and nothing is installed any more", async () => {
+    const it = world();
+    it.addInstalled("rel-1", V1);
+    it.add("d", "detach");
+    await it.untilState("d", "Succeeded");
+    expect([it.installed, it.cluster.objects.size]).toEqual([[], 4]);
+  });
+});
+
+test("a rollout that is deleted is stopped in the midst of a wave", async () => {
+  const it = world();
+  it.addContent("rel-1", V1);
+  const { metadata } = it.add("a", "install", "rel-1");
+  it.hands = {
+    apply: (_, __, ___, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        it.rollouts.delete("a");
+        it.running.forget(metadata.uid);
+      }),
+  };
+  expect(await it.look("a")).toEqual({ requeueAfterMs: 20 });
+  expect([...it.running.held]).toEqual([]);
+  expect(await it.look("a")).toBeUndefined();
+});
+
+test("a cache that lags brings back no state that was left behind", async () => {
+  const it = world();
+  it.cluster.slowness = 0;
+  it.addContent("rel-1", V1);
+  const old = it.add("a", "install", "rel-1");
+  await it.look("a");
+  expect(it.state("a")).toBe("Succeeded");
+  it.log.length = 0;
+  const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
+  await reconcileRollout("a", { ...it.ports, rollout: () => old }, context);
+  expect(it.log).toEqual([]);
+});

@@ -1,0 +1,53 @@
+import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import { timestamp } from "../../../kube/objects/conditions.ts";
+import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
+
+const AFTER_OBSTACLE_MS = 5_000;
+/** Objects that one message names. */
+const NAMED = 5;
+/** Everything that is waited for brings a look of its own; this one is for what does not. */
+export const LOOK_AT_LEAST_MS = 60_000;
+
+/** @param wave its place among the waves that the content has, from 0 */
+export function atWave({ now }: Pick<RolloutFacts, "now">, wave: number, waves: number): Fields {
+  return { wave, waves, waveOf: `${Math.min(wave + 1, waves)}/${waves}`, waveStartedAt: timestamp(now) };
+}
+
+export function planAgain(message: string): RolloutStep {
+  return go("Planning", [["Planned", "Unknown", "InProgress", message]], { approvalLine: undefined });
+}
+
+export function held(obstacle: string): RolloutStep {
+  return wait(AFTER_OBSTACLE_MS, [permitted(obstacle)]);
+}
+
+export function permitted(obstacle: string | undefined): Said {
+  if (obstacle !== undefined) return ["Permitted", "False", "RuleMissing", obstacle];
+  return ["Permitted", "True", "RightsComplete", "the operator has the rights that this rollout needs"];
+}
+
+export function windowClosed({ window: { opensAt } }: RolloutFacts): Said {
+  const when = opensAt === undefined ? "none opens" : `the next opens at ${timestamp(opensAt)}`;
+  return ["Applied", "False", "WindowClosed", `no window for releases is open: ${when}`];
+}
+
+export function timeOver(): RolloutStep {
+  return end("Failed", [["Applied", "False", "TimeOver", "a rollout runs for two hours at most"]]);
+}
+
+export function isTimeOver({ rollout: { status }, now }: RolloutFacts): boolean {
+  return !(now.getTime() < Date.parse(status?.until ?? ""));
+}
+
+/** The line with which the customer approves exactly this plan. It holds no text of the platform or the cluster. */
+export function approvalLine({ metadata }: Pick<Rollout, "metadata">, plannedDigest: string): string {
+  const what = `rout ${metadata.name} -n ${metadata.namespace ?? ""}`;
+  return `kubectl patch ${what} --type=merge -p '{"spec":{"approvedDigest":"${plannedDigest}"}}'`;
+}
+
+/** Names the first few, and counts the others. */
+export function named(found: readonly { readonly ref: string; readonly message: string }[]): string {
+  const told = found.slice(0, NAMED).map(({ ref, message }) => `${ref}: ${message}`);
+  const more = found.length > NAMED ? [`and ${found.length - NAMED} more`] : [];
+  return [...told, ...more].join("; ");
+}

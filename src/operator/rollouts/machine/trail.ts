@@ -1,0 +1,65 @@
+import { FINAL_ROLLOUT_STATES, type Rollout } from "../../../crds/kinds/rollout.ts";
+
+/** A release's content, tied to what it held when it was applied. */
+export interface ContentRef {
+  readonly name: string;
+  readonly digest: string;
+}
+
+/** What the rollouts of a deployment have left in the cluster. */
+export interface Trail {
+  /** What is there and was healthy; undefined: nothing is installed. */
+  readonly former: ContentRef | undefined;
+  /** Of rollouts that began since and came to no good end: some of their objects may be there. */
+  readonly leftovers: readonly ContentRef[];
+}
+
+/** Beyond it the oldest are forgotten: each is read whole when something is pruned. */
+const MAX_LEFTOVERS = 8;
+
+/** Oldest first: the API server's stamp, which has whole seconds, then the agent's, then the name. */
+export function byAge(one: Rollout, other: Rollout): number {
+  return (
+    Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
+    Date.parse(one.spec.requestedAt) - Date.parse(other.spec.requestedAt) ||
+    (one.metadata.name < other.metadata.name ? -1 : 1)
+  );
+}
+
+export function isOver({ status }: Pick<Rollout, "status">): boolean {
+  return FINAL_ROLLOUT_STATES.some((state) => state === status?.state);
+}
+
+/** It has begun to change the cluster, and has not ended. */
+export function isRunning(rollout: Pick<Rollout, "status">): boolean {
+  return rollout.status?.startedAt !== undefined && !isOver(rollout);
+}
+
+/**
+ * Where a rollout starts from, and what it goes back to. Only what the operator itself has recorded counts: an agent that
+ * was stolen could name content that the customer has never seen.
+ *
+ * @param rollouts of one deployment, without the rollout in question
+ */
+export function trailOf(rollouts: readonly Rollout[]): Trail {
+  const leftovers: ContentRef[] = [];
+  for (const { spec, status } of rollouts.toSorted((one, other) => byAge(other, one))) {
+    if (status?.startedAt === undefined) continue;
+    if (status.state === "Succeeded") return trail(contentOf(spec.contentName, spec.contentDigest), leftovers);
+    if (status.state === "RolledBack") return trail(contentOf(status.rolledBackTo, status.formerDigest), leftovers);
+    const left = contentOf(spec.contentName, spec.contentDigest);
+    if (left !== undefined) leftovers.push(left);
+  }
+  return trail(undefined, leftovers);
+}
+
+function trail(former: ContentRef | undefined, leftovers: readonly ContentRef[]): Trail {
+  const others = leftovers.filter(
+    ({ name }, index) => name !== former?.name && leftovers.findIndex((each) => each.name === name) === index,
+  );
+  return { former, leftovers: others.slice(0, MAX_LEFTOVERS) };
+}
+
+export function contentOf(name: string | undefined, digest: string | undefined): ContentRef | undefined {
+  return name === undefined || digest === undefined ? undefined : { name, digest };
+}

@@ -1,0 +1,124 @@
+import type { RolloutReason } from "../../../crds/conditions.ts";
+import type { FinalRolloutState } from "../../../crds/kinds/rollout.ts";
+import { authorityOver, mayRollBack } from "./authority.ts";
+import { end, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
+import { held, isTimeOver, planAgain, timeOver, windowClosed } from "./said.ts";
+
+/** Of a rollout's time, what is left for the way back. No wave begins in it. */
+const WAY_BACK_MS = 20 * 60_000;
+const LOOK_AGAIN_MS = 5_000;
+
+/** What stops a rollout that changes the cluster. */
+export function whileItRuns(facts: RolloutFacts): RolloutStep | undefined {
+  const { rollout, accepted = [], policy, now } = facts;
+  const { spec, status } = rollout;
+  if (isTimeOver(facts)) {
+    const message = "no operator ran until its time was over: how far it came is not known";
+    return go("Unknown", [["Applied", "Unknown", "OutcomeUnknown", message]]);
+  }
+  if (accepted.length === 0) return namespaceClosed("the deployment is accepted in no namespace any more");
+  if (spec.abortReason !== undefined) {
+    return takeBack(facts, "AbortedByCustomer", `aborted: ${spec.abortReason}`, "Aborted");
+  }
+  // An approval cannot be taken back; a denial or a policy that comes later ends it all the same.
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
+  if (is === "denied") {
+    return takeBack(facts, said[2] === "PolicyDenied" ? "PolicyDenied" : "DeniedByCustomer", said[3]);
+  }
+  if (now.getTime() >= Date.parse(status?.until ?? "") - WAY_BACK_MS) {
+    return takeBack(facts, "TimeOver", "it was not done in time to leave some for the way back");
+  }
+  return undefined;
+}
+
+export function applying({ rollout: { spec, status }, obstacle }: RolloutFacts): RolloutStep {
+  if (obstacle !== undefined) return held(obstacle);
+  if (spec.action === "delete") return { do: "act", act: "remove" };
+  if (spec.action === "detach") return { do: "act", act: "detach" };
+  if ((status?.wave ?? 0) >= (status?.waves ?? 0)) return prunes();
+  return { do: "act", act: "apply" };
+}
+
+export function prunes(message = "everything that the release has is applied"): RolloutStep {
+  return go("Pruning", [
+    ["Applied", "True", "AllApplied", message],
+    ["Pruned", "Unknown", "InProgress", "what the release does not have any more is deleted"],
+  ]);
+}
+
+/** Why the next wave is held back, if it is. A wave that was applied is gated all the same. */
+export function heldBack(facts: RolloutFacts): RolloutStep | undefined {
+  const { rollout, window, obstacle } = facts;
+  const { pausedReason } = rollout.spec;
+  if (obstacle !== undefined) return held(obstacle);
+  if (pausedReason !== undefined) {
+    return wait(LOOK_AGAIN_MS, [["Applied", "Unknown", "Paused", `paused between waves: ${pausedReason}`]]);
+  }
+  return window.isOpen ? undefined : wait(LOOK_AGAIN_MS, [windowClosed(facts)]);
+}
+
+export function pruning(facts: RolloutFacts): RolloutStep {
+  const { rollout, accepted = [] } = facts;
+  if (rollout.spec.action === "detach")
+    return succeeded(facts, ["Pruned", "True", "NothingLeft", "nothing is deleted"]);
+  if (isTimeOver(facts)) {
+    return succeeded(facts, ["Pruned", "False", "TimeOver", "its time was over before everything was deleted"]);
+  }
+  if (accepted.length === 0) {
+    const message = "the deployment is accepted in no namespace any more: what was to be deleted may be there";
+    return succeeded(facts, ["Pruned", "False", "NamespaceClosed", message]);
+  }
+  return { do: "act", act: "prune" };
+}
+
+export function succeeded({ rollout: { spec } }: Pick<RolloutFacts, "rollout">, pruned: Said): RolloutStep {
+  return end("Succeeded", [pruned], { appliedDigest: spec.contentDigest });
+}
+
+export function rollingBack(facts: RolloutFacts): RolloutStep {
+  const { accepted = [] } = facts;
+  const message = (why: string): Said => ["Healthy", "False", "FormerUnhealthy", why];
+  if (isTimeOver(facts)) return end("Failed", [message("its time was over before the former content was back")]);
+  if (accepted.length === 0) {
+    return end("Failed", [message("the deployment is accepted in no namespace any more: nothing could be taken back")]);
+  }
+  return { do: "act", act: "restore" };
+}
+
+export function unknown(facts: RolloutFacts): RolloutStep {
+  if (isTimeOver(facts)) return timeOver();
+  return planAgain("how far it came is not known: it is planned again, and goes on if the plan is the same");
+}
+
+/**
+ * Stops, and goes back to what the deployment had: once, because a way back that fails has nowhere to go.
+ *
+ * @param without what it is when there is nothing to go back to
+ */
+export function takeBack(
+  facts: RolloutFacts,
+  reason: RolloutReason<"Applied">,
+  message: string,
+  without: FinalRolloutState = "Failed",
+): RolloutStep {
+  const { rollout, policy } = facts;
+  const said: Said[] = [["Applied", "False", reason, message]];
+  if (reason === "GateFailed") said.push(["Healthy", "False", "GateFailed", message]);
+  if (rollout.status?.formerContent === undefined) return end(without, said);
+  if (!mayRollBack(rollout, policy)) {
+    said[0] = ["Applied", "False", reason, `${message}; the customer's policy denies release/rollback`];
+    return end(without, said);
+  }
+  return go(
+    "RollingBack",
+    [said[0] as Said, ["Healthy", "Unknown", "RollingBack", `back to ${rollout.status.formerContent}: ${message}`]],
+    {
+      wave: 0,
+      waveStartedAt: undefined,
+    },
+  );
+}
+
+export function namespaceClosed(message: string): RolloutStep {
+  return end("Failed", [["Applied", "False", "NamespaceClosed", message]]);
+}
