@@ -36,7 +36,7 @@ function configMisfits({ resources }: Stack): readonly StackProblem[] {
     .toArray();
 }
 
-function misfitsOf(schema: TSchema, value: unknown, at: string): readonly StackProblem[] {
+export function misfitsOf(schema: TSchema, value: unknown, at: string): readonly StackProblem[] {
   return Errors(schema, value)
     .flatMap(({ keyword, instancePath, params, message }) => {
       const segments = instancePath.split("/").slice(1).map(unescaped);

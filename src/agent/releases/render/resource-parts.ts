@@ -1,0 +1,83 @@
+import type { ExternalBinding, RenderedConfig } from "../../../contract/deployments/rendered-config.ts";
+import type { KubernetesStack } from "../../../contract/deployments/stack.ts";
+import { isRenderedType, type KubernetesConfig } from "../../../contract/stacks/kubernetes-config.ts";
+import type { ManifestsConfig } from "../../../contract/stacks/manifests-config.ts";
+import type { Manifest } from "../../../crds/manifest.ts";
+import { type Environment, environmentOf } from "./environment.ts";
+import { givenObjects } from "./given-objects.ts";
+import { byKey, inOrder } from "./plain-json.ts";
+import type { WorkloadConfig } from "./pod-template.ts";
+import type { ReleaseIdentity } from "./release-labels.ts";
+import type { RenderProblem } from "./render-problem.ts";
+import { needsOf } from "./resource-bindings.ts";
+import { SecretValues } from "./secret-values.ts";
+import type { Part } from "./waves.ts";
+import { workloadObjects } from "./workload-objects.ts";
+
+export interface PartsRequest {
+  readonly identity: ReleaseIdentity;
+  /** The first is that of all that names none. */
+  readonly namespaces: readonly string[];
+  readonly stack: KubernetesStack;
+  readonly config: RenderedConfig;
+  readonly bindings: ReadonlyMap<string, ExternalBinding>;
+  /** A variable is written out once for each resource: a few of them can make a thousand times their size. */
+  readonly maxBytes: number;
+}
+
+export interface Parts {
+  readonly parts: readonly Part[];
+  readonly problems: readonly RenderProblem[];
+  /** Of each workload: the hash of what the configuration gives it. */
+  readonly configured: Readonly<Record<string, string>>;
+}
+
+/** The objects of all resources, by the resources' ids. */
+export function partsOf(request: PartsRequest): Parts {
+  const { identity, namespaces, stack, maxBytes } = request;
+  const parts: Part[] = [];
+  const problems: RenderProblem[] = [];
+  const configured: [string, string][] = [];
+  const secrets = new SecretValues();
+  let bytes = 0;
+  for (const [resourceId, { config, lifecycle }] of Object.entries(stack.resources).sort(byKey)) {
+    const manifests: Manifest[] = [];
+    if (isWorkload(config)) {
+      const environment = environmentFor(config.id, request);
+      secrets.note(resourceId, environment.secrets);
+      configured.push([resourceId, environment.hash]);
+      manifests.push(...workloadObjects(identity, namespaces[0] ?? "", config, environment));
+    } else if (isManifests(config)) {
+      const given = givenObjects(identity, namespaces, config);
+      problems.push(...given.problems);
+      manifests.push(...given.manifests);
+    }
+    for (const manifest of manifests.map(inOrder)) {
+      bytes += Buffer.byteLength(JSON.stringify(manifest));
+      parts.push({ resourceId, frozen: lifecycle === "frozen", manifest });
+    }
+    if (bytes > maxBytes) break;
+  }
+  return { parts, problems: [...problems, ...secrets.problems()], configured: Object.fromEntries(configured) };
+}
+
+/** With what the customer's cluster has in place of things that it depends on. */
+function environmentFor(id: string, { stack, config, bindings }: PartsRequest): Environment {
+  const { resources, inputs = [] } = stack;
+  const resource = resources[id];
+  const needs = resource === undefined ? [] : [...new Set(needsOf(resource))].sort();
+  const bound = needs.filter((need) => !isRenderedType(resources[need]?.config.type ?? ""));
+  return environmentOf(
+    id,
+    { inputs, config },
+    [...bound, id].flatMap((each) => bindings.get(each) ?? []),
+  );
+}
+
+function isManifests(config: KubernetesConfig): config is ManifestsConfig {
+  return config.type === "manifests";
+}
+
+function isWorkload(config: KubernetesConfig): config is WorkloadConfig {
+  return isRenderedType(config.type) && !isManifests(config);
+}
