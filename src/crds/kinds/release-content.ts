@@ -1,7 +1,7 @@
 import Type, { type TUnsafe } from "typebox";
 import type { Manifest } from "../manifest.ts";
 import { DeploymentRef, Digest, Line, PlatformId, rules } from "../schema.ts";
-import type { Kind, ObjectOf } from "./kind.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 import { asAsked } from "./kind-rules.ts";
 
 /** Most objects of one release; a rollout's plan and waves are kept in one status, which has to stay readable. */
@@ -61,6 +61,7 @@ export const RELEASE_CONTENT = {
   ],
 } as const satisfies Kind;
 
+export const releaseContents = resourceOf(RELEASE_CONTENT);
 export type ReleaseContent = ObjectOf<typeof RELEASE_CONTENT>;
 export type ReleaseContentSpec = ReleaseContent["spec"];
 export type ReleaseObject = ReleaseContentSpec["objects"][number];

@@ -12,7 +12,7 @@ import {
   Text,
   Words,
 } from "../schema.ts";
-import type { Kind, ObjectOf } from "./kind.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 import { asAsked, namedAfter, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
 import { MAX_RELEASE_OBJECTS, MAX_WAVES } from "./release-content.ts";
 
@@ -242,6 +242,7 @@ export const ROLLOUT = {
   ],
 } as const satisfies Kind;
 
+export const rollouts = resourceOf(ROLLOUT);
 export type Rollout = ObjectOf<typeof ROLLOUT>;
 export type RolloutSpec = Rollout["spec"];
 export type RolloutStatus = NonNullable<Rollout["status"]>;
