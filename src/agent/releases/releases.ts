@@ -44,8 +44,9 @@ export interface Answered {
   readonly isLeased: () => boolean;
 }
 
-/** A platform that wants another release each second makes a content every ten. */
-const MADE_EVERY_MS = 10_000;
+/** Of one deployment within a minute: a platform that wants another release each second has no more made. */
+const MAX_A_MINUTE = 6;
+const MINUTE_MS = 60_000;
 const MAX_TOLD_PROBLEMS = 10;
 
 /** Turns the releases that the platform wants into objects of the cluster, and their course into reports. */
@@ -54,7 +55,7 @@ export class Releases {
   /** By deployment, as are the others. Bounded by what the platform lists. */
   readonly #notes = new Map<string, Note>();
   readonly #stacks = new Map<string, StackNames>();
-  readonly #madeAtMs = new Map<string, number>();
+  readonly #madeAtMs = new Map<string, readonly number[]>();
 
   constructor(options: ReleasesOptions) {
     this.#options = options;
@@ -86,12 +87,16 @@ export class Releases {
     const { id } = record;
     this.#readStack(id, answer.current);
     const target = readTarget(answer.target);
-    const releaseId = target === undefined || "problem" in target ? null : (target.releaseInfo.releaseId ?? null);
-    const step = this.#next(record, answer.isLeased(), target === undefined ? undefined : { releaseId });
+    // Of one that cannot be read the wish is told: it would wait for ever.
+    const releaseId = target === undefined || "problem" in target ? undefined : target.releaseInfo.releaseId;
+    const asked = { releaseId: releaseId ?? record.desiredReleaseId ?? record.currentReleaseId };
+    const step = this.#next(record, answer.isLeased(), target === undefined ? undefined : asked);
     if (step.do !== "create" || target === undefined) return undefined;
-    const soonMs = (this.#madeAtMs.get(id) ?? Number.NEGATIVE_INFINITY) + MADE_EVERY_MS;
-    const waitMs = soonMs - this.#options.clock.monotonicMs();
-    if (waitMs > 0) return waitMs;
+    const nowMs = this.#options.clock.monotonicMs();
+    const lately = (this.#madeAtMs.get(id) ?? []).filter((atMs) => nowMs - atMs < MINUTE_MS);
+    const [first = nowMs] = lately;
+    if (lately.length >= MAX_A_MINUTE) return first + MINUTE_MS - nowMs;
+    this.#madeAtMs.set(id, [...lately, nowMs]);
     const note = await this.#make(step.wish, id, target, answer, context);
     const before = this.#notes.get(id);
     if (note === undefined) this.#notes.delete(id);
@@ -180,9 +185,8 @@ export class Releases {
     isLeased: () => boolean,
     { signal, log }: ReconcileContext,
   ): Promise<StoredError | undefined> {
-    const { cluster, room, clock } = this.#options;
+    const { cluster, room } = this.#options;
     const { deploymentId, action } = rollout.spec;
-    this.#madeAtMs.set(deploymentId, clock.monotonicMs());
     try {
       if (content !== undefined && cluster.contentNamed(content.metadata.name)?.spec.digest !== content.spec.digest) {
         if (!isLeased()) return undefined;
