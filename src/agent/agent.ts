@@ -29,6 +29,7 @@ import { ManagerIdentity } from "./platform-link/manager-identity.ts";
 import { ReconnectRule } from "./platform-link/reconnect-rule.ts";
 import { WorkFeed } from "./platform-link/work-feed.ts";
 import type { ControllerParts } from "./reconcilers.ts";
+import { noRenderer, type Render } from "./releases/rendered.ts";
 import { watchRights } from "./rights.ts";
 
 export interface AgentTools {
@@ -39,6 +40,8 @@ export interface AgentTools {
   readonly version?: string;
   /** Where HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are read from. Default: none of them. */
   readonly environment?: Environment;
+  /** Makes the objects of a release. */
+  readonly render?: Render;
 }
 
 const NAME = "sallyport-agent";
@@ -48,7 +51,7 @@ const NAME = "sallyport-agent";
  * the API server. The platform being away ends nothing; results wait in the custom resources.
  */
 export async function runAgent(config: AgentConfig, tools: AgentTools, signal: AbortSignal): Promise<void> {
-  const { clock, log, registry, version = "unknown", environment = {} } = tools;
+  const { clock, log, registry, version = "unknown", environment = {}, render = noRenderer } = tools;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
   const connection = await connect({ ...clusterOf(config.kubeconfig), userAgent: NAME }, clock);
   const kube = kubeMetrics(registry);
@@ -86,6 +89,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
       config,
       version,
       rights,
+      render,
     };
     const controllers = new AgentControllers(shared, observed);
     clusterGauges(tools, shared, controllers);

@@ -23,13 +23,14 @@ import type { NewInvocation } from "./commands/command.ts";
 import type { NewSession } from "./debug-sessions/debug-session.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { MachineCluster } from "./machines/machine-cluster.ts";
+import { ReleaseCluster } from "./releases/release-cluster.ts";
 
 export interface ClusterOptions {
   readonly client: Client;
   /** Of grants, invocations and managed deployments. */
   readonly namespace: string;
-  /** Without a mode of debug sessions the agent has no right to them. */
-  readonly config: Pick<AgentConfig, "debugModes" | "machines">;
+  /** What is off, the agent has no right to. */
+  readonly config: Pick<AgentConfig, "debugModes" | "machines" | "releases">;
   /** Throws when another agent may lead by now; called right before each write. */
   readonly fence: () => void;
   readonly clock: Clock;
@@ -46,6 +47,8 @@ export class Cluster {
   readonly sessions: Informer<DebugSession> | undefined;
   /** Undefined: machines are off. */
   readonly machines: MachineCluster | undefined;
+  /** Undefined: releases are off. */
+  readonly releases: ReleaseCluster | undefined;
   readonly openGrants = new OpenObjects<AccessGrant>();
   readonly openInvocations = new OpenObjects<OperationInvocation>();
   readonly openSessions = new OpenObjects<DebugSession>(({ status }) => !isFinal(status?.state));
@@ -69,6 +72,7 @@ export class Cluster {
     this.managed = informer(managedDeployments);
     this.sessions = config.debugModes.length > 0 ? informer(debugSessions) : undefined;
     this.machines = config.machines ? new MachineCluster(options) : undefined;
+    this.releases = config.releases ? new ReleaseCluster(options) : undefined;
     this.grants.onChange(this.openGrants.changed);
     this.invocations.onChange(this.openInvocations.changed);
     this.sessions?.onChange(this.openSessions.changed);
@@ -76,7 +80,8 @@ export class Cluster {
 
   get informers() {
     const always = [this.grants, this.invocations, this.managed];
-    return [...always, ...(this.sessions === undefined ? [] : [this.sessions]), ...(this.machines?.informers ?? [])];
+    const sessions = this.sessions === undefined ? [] : [this.sessions];
+    return [...always, ...sessions, ...(this.machines?.informers ?? []), ...(this.releases?.informers ?? [])];
   }
 
   grantOf(requestId: string): AccessGrant | undefined {

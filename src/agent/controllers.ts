@@ -142,6 +142,7 @@ export class AgentControllers {
         return [session.spec.sessionId];
       });
     const managed = watches(cluster.managed, ({ spec }) => [spec.deploymentId]);
+    const rollouts = cluster.releases && watches(cluster.releases.rollouts, ({ spec }) => [spec.deploymentId]);
     const pools = cluster.machines && watches(cluster.machines.pools, ({ spec }) => [spec.deploymentId]);
     const lister = new Lister({ platform, snapshots, triggers, accepts: this.#accepts, metrics });
     return [
@@ -149,7 +150,7 @@ export class AgentControllers {
       this.#controller("deployments", this.#reconcilers.deployments.reconcile, 2, [
         triggers.deployments,
         managed,
-        ...(pools === undefined ? [] : [pools]),
+        ...[pools, rollouts].filter((each) => each !== undefined),
         resync(idsOn("deployments")),
       ]),
       this.#controller("access-requests", this.#reconcilers.requests.reconcile, 4, [

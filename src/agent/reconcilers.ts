@@ -23,6 +23,9 @@ import { ResourceReports } from "./observe/resource-reports.ts";
 import type { Workloads } from "./observe/workloads.ts";
 import type { PlatformLink } from "./platform-link/platform-link.ts";
 import type { Platform } from "./platform-link/routes.ts";
+import type { ReleaseCluster } from "./releases/release-cluster.ts";
+import { Releases } from "./releases/releases.ts";
+import type { Render } from "./releases/rendered.ts";
 
 /** What the parts of the agent share. */
 export interface ControllerParts {
@@ -39,6 +42,7 @@ export interface ControllerParts {
   readonly config: AgentConfig;
   readonly version: string;
   readonly rights: Pick<AccessWatch<RequiredRight>, "missing">;
+  readonly render: Render;
 }
 
 export interface ReconcilerParts extends ControllerParts {
@@ -85,6 +89,7 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
     ...parts,
     snapshot: snapshots.deployments,
     leases,
+    releases: cluster.releases && releasesOf(parts, cluster.releases),
     places: { named: config.deployments, opened: config.namespaces, grantsNamespace: config.grantsNamespace },
     maxWaiting: config.maxWaitingDeployments,
     reportIntervalMs: config.reportIntervalMs,
@@ -108,11 +113,33 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
       missing: () => rights.missing,
       offered: (id) => ({
         debugModes: config.debugModes,
+        releases: config.releases,
         machinePool: cluster.machines && poolOf(id, cluster.machines.pools.store.list()) !== undefined,
       }),
       trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
     },
   });
+}
+
+/**
+ * Of one deployment, and in all. Open rollouts: those that a newer one replaces end at once. The others end with the
+ * operator's retention; until then a wish waits.
+ */
+const MAX_RELEASES = {
+  contents: { ofDeployment: 12, inAll: 150, word: "kept" },
+  rollouts: { ofDeployment: 40, inAll: 600, word: "kept" },
+  openRollouts: { ofDeployment: 4, inAll: 200, word: "open" },
+} as const;
+
+function releasesOf({ clock, config, render }: ReconcilerParts, cluster: ReleaseCluster): Releases {
+  const contents = new Capacity({ clock, open: cluster.keptContents, max: MAX_RELEASES.contents });
+  const kept = new Capacity({ clock, open: cluster.keptRollouts, max: MAX_RELEASES.rollouts });
+  const open = new Capacity({ clock, open: cluster.openRollouts, max: MAX_RELEASES.openRollouts });
+  cluster.contents.onChange(contents.shown);
+  for (const each of [kept, open]) cluster.rollouts.onChange(each.shown);
+  const { grantsNamespace, redactNames } = config;
+  const room = { contents, rollouts: [kept, open] };
+  return new Releases({ cluster, room, render, grantsNamespace, tellsWords: redactNames === "off", clock });
 }
 
 function requestsOf(parts: ReconcilerParts, commands: Commands): AccessRequests {

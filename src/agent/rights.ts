@@ -6,6 +6,8 @@ import { debugSessions } from "../crds/kinds/debug-session.ts";
 import { machineDrains } from "../crds/kinds/machine-drain.ts";
 import { machineJoins } from "../crds/kinds/machine-join.ts";
 import { machinePools } from "../crds/kinds/machine-pool.ts";
+import { releaseContents } from "../crds/kinds/release-content.ts";
+import { rollouts } from "../crds/kinds/rollout.ts";
 import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
 import {
   nameSaltRights,
@@ -52,6 +54,7 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
     ...(config.redactNames === "on" ? nameSaltRights(names) : []),
     ...(config.debugModes.length > 0 ? debugRights(names) : []),
     ...(config.machines ? machineRights(names) : []),
+    ...(config.releases ? releaseRights(names) : []),
   ];
   const required = (): readonly RequiredRight[] => all;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
@@ -73,6 +76,16 @@ function debugRights({ agentAccount, grantsNamespace }: InstallationNames): read
     reach: "grants",
   } as const;
   return ["create", "get", "list", "watch"].map((verb) => ({ verb, ...where }));
+}
+
+/** Of the role `<account>-releases`, which an installation has only with releases. */
+function releaseRights({ agentAccount, grantsNamespace: namespace }: InstallationNames): readonly RequiredRight[] {
+  return [rollouts, releaseContents].flatMap(({ group, plural: resource }) =>
+    ["create", "get", "list", "watch"].map((verb) => ({
+      ...{ verb, group, resource, namespace, role: `${agentAccount}-releases` },
+      reach: "grants" as const,
+    })),
+  );
 }
 
 /** Of the roles `<account>-machines…`, which an installation has only with machines. */

@@ -100,9 +100,12 @@ const AGENT_FOLDERS: Readonly<Record<string, Part>> = {
   },
   deployments: {
     is: "accepted deployments, their state and reports",
-    imports: ["observe", "kernel", "platform-link"],
+    imports: ["releases", "observe", "kernel", "platform-link"],
   },
-  releases: { is: "stacks as objects of the cluster", imports: ["kernel", "platform-link"] },
+  releases: {
+    is: "stacks as objects of the cluster; contents and rollouts for the releases that the platform wants, and their course",
+    imports: ["kernel", "platform-link"],
+  },
   machines: { is: "wishes of the platform in, an inventory of machines out", imports: ["platform-link", "kernel"] },
   "debug-sessions": { is: "objects for debug sessions, and how they ended", imports: ["kernel", "platform-link"] },
   commands: { is: "invocations for commands, and their results", imports: ["kernel", "platform-link"] },

@@ -11,7 +11,7 @@ const right = (
   ...{ verb: "list", group, resource, role: "sallyport-agent-observe" },
   ...{ namespace, reach },
 });
-const facts = { accepted: ["shop"], missing: [], debugModes: ["logs", "read"], machinePool: true };
+const facts = { accepted: ["shop"], missing: [], debugModes: ["logs", "read"], machinePool: true, releases: true };
 const denied = (accepted: readonly string[], ...missing: RequiredRight[]): string[] =>
   capabilitiesOf({ ...facts, accepted, missing })
     .filter(({ state }) => state === "denied")
@@ -28,6 +28,8 @@ test.each([
   ["none to write requests", [right("grants", "sallyport-grants")], ["operations", "logs"]],
   ["none to write debug sessions", [right("grants", "sallyport-grants", "debugsessions")], ["debug"]],
   ["none to make drains", [{ ...right("grants", "sallyport-grants"), role: "sallyport-agent-machines" }], ["machines"]],
+  ["none to make rollouts", [right("grants", "sallyport-grants", "rollouts")], ["releases"]],
+  ["none to make contents", [right("grants", "sallyport-grants", "releasecontents")], ["releases"]],
   [
     "none to read leases of nodes",
     [{ ...right("nodes", "kube-node-lease"), role: "sallyport-agent-machines-leases" }],
@@ -61,7 +63,10 @@ test.each<readonly [boolean | undefined, object]>([
   expect(machines).toEqual({ key: "machines", ...told });
 });
 
-test("releases cannot be had from this agent", () => {
-  const found = capabilitiesOf(facts).find(({ key }) => key === "releases");
-  expect(found).toMatchObject({ key: "releases", state: "unavailable" });
+test.each([
+  [false, "unavailable"],
+  [true, "granted"],
+])("releases that are on: %j", (releases, state) => {
+  const found = capabilitiesOf({ ...facts, releases }).find(({ key }) => key === "releases");
+  expect(found).toMatchObject({ key: "releases", state });
 });

@@ -1,5 +1,7 @@
 import type { Capability } from "../../contract/deployments/deployment-state.ts";
 import { debugSessions } from "../../crds/kinds/debug-session.ts";
+import { releaseContents } from "../../crds/kinds/release-content.ts";
+import { rollouts } from "../../crds/kinds/rollout.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { resources } from "../../kube/objects/resource.ts";
 
@@ -7,8 +9,7 @@ import { resources } from "../../kube/objects/resource.ts";
 const BESIDE_WORKLOADS: readonly string[] = ["replicasets", "poddisruptionbudgets", "persistentvolumeclaims", "events"];
 const KEYS = ["k8s-workloads", "operations", "logs"] as const;
 
-/** No customer can switch it on, unlike the others. */
-const RELEASES: Capability = { key: "releases", state: "unavailable", detail: "this agent installs no releases" };
+const NO_RELEASES: Capability = { key: "releases", state: "unavailable", detail: "releases are off in this cluster" };
 
 export interface CapabilityFacts {
   /** Namespaces that the customer accepts the deployment for; none: it waits. */
@@ -19,16 +20,24 @@ export interface CapabilityFacts {
   readonly debugModes: readonly string[];
   /** Whether a MachinePool is there for it; undefined: machines are off in this cluster. */
   readonly machinePool: boolean | undefined;
+  /** The runner of releases is on in this cluster. */
+  readonly releases: boolean;
 }
 
 /**
  * What the vendor can expect of this deployment, from the agent's real rights. Which right is missing, and where, stays in
  * the cluster: the condition `Permitted` names it.
  */
-export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: CapabilityFacts): Capability[] {
+export function capabilitiesOf({
+  accepted,
+  missing,
+  debugModes,
+  machinePool,
+  releases,
+}: CapabilityFacts): Capability[] {
   if (accepted.length === 0) {
     const detail = "waits until the customer accepts this deployment in the cluster";
-    return [...KEYS, "debug", "machines", RELEASES.key].map((key) => ({ key, state: "denied", detail }));
+    return [...KEYS, "debug", "machines", NO_RELEASES.key].map((key) => ({ key, state: "denied", detail }));
   }
   const reads = missing.some(
     ({ reach, namespace, group, resource }) =>
@@ -38,8 +47,9 @@ export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: C
       !BESIDE_WORKLOADS.includes(resource),
   );
   const debugs = missing.some(isOfDebug);
-  const writes = missing.some((right) => right.reach === "grants" && !isOfDebug(right) && !isOfMachines(right));
-  const answer = (key: (typeof KEYS)[number] | "debug" | "machines", lacks: boolean): Capability =>
+  const isOfOthers = [isOfDebug, isOfMachines, isOfReleases];
+  const writes = missing.some((right) => right.reach === "grants" && !isOfOthers.some((is) => is(right)));
+  const answer = (key: (typeof KEYS)[number] | "debug" | "machines" | "releases", lacks: boolean): Capability =>
     lacks ? { key, state: "denied", detail: "the agent lacks rights in the cluster" } : { key, state: "granted" };
   const debug: Capability =
     debugModes.length === 0
@@ -62,7 +72,7 @@ export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: C
     answer("logs", writes),
     debug,
     machines,
-    RELEASES,
+    releases ? answer("releases", missing.some(isOfReleases)) : NO_RELEASES,
   ];
 }
 
@@ -73,4 +83,8 @@ function isOfMachines({ role }: RequiredRight): boolean {
 
 function isOfDebug({ resource }: RequiredRight): boolean {
   return resource === debugSessions.plural;
+}
+
+function isOfReleases({ resource }: RequiredRight): boolean {
+  return resource === rollouts.plural || resource === releaseContents.plural;
 }

@@ -38,7 +38,7 @@ export interface DeploymentObjectPorts {
   /** The agent's own rights that are missing. */
   readonly missing: () => readonly RequiredRight[];
   /** Parts of the product that are off by default: what of them this cluster has, for this deployment. */
-  readonly offered: (deploymentId: string) => Pick<CapabilityFacts, "debugModes" | "machinePool">;
+  readonly offered: (deploymentId: string) => Pick<CapabilityFacts, "debugModes" | "machinePool" | "releases">;
   readonly trouble: () => ConnectionTrouble;
   /** As last seen; undefined before the first look. */
   readonly workloads: (deploymentId: string) => WorkloadsSummary | undefined;

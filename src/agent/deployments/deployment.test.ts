@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
+import { NOTHING_WANTED } from "../releases/release-record.ts";
 import { DEPLOYMENT } from "../testing/sample.ts";
 import {
   CLEAR_AFTER_MS,
@@ -23,6 +24,7 @@ const listed: ListedDeployment = {
   stackResources: 0,
   desiredReleaseId: null,
   currentReleaseId: null,
+  wanted: NOTHING_WANTED,
 };
 function managed(
   changes: Partial<ManagedDeployment["spec"]> = {},
@@ -46,6 +48,8 @@ const quiet: DeploymentFacts = {
   lease: undefined,
   acquireAtMs: far,
   reportAtMs: far,
+  release: undefined,
+  isRetried: false,
 };
 const step = (changes: Partial<DeploymentFacts>, nowMs = 1_000): DeploymentStep =>
   nextDeploymentStep({ ...quiet, ...changes }, nowMs);
@@ -112,7 +116,7 @@ describe("what the customer has not answered", () => {
   ])("in %s says %s: it moves nowhere, but does not hold up its own deletion", (status, expected) => {
     expect(step({ ...waits, listed: { ...listed, status }, reportAtMs: 0 })).toEqual({
       do: "report",
-      state: { status: expected },
+      report: { state: { status: expected } },
     });
   });
   test("is not reported where a report needs a lease", () => {
@@ -172,14 +176,14 @@ describe("the report", () => {
       reportAtMs: 0,
       lease: leaseAfter("renew", 0),
     };
-    expect(step(world)).toEqual({ do: "report", state: { status: expected } });
+    expect(step(world)).toEqual({ do: "report", report: { state: { status: expected } } });
   });
 });
 
 describe("the report of a deployment that a release is wanted for, while nothing installs it,", () => {
   const report = (changes: Partial<ListedDeployment>): unknown => {
     const found = step({ listed: { ...listed, ...changes }, reportAtMs: 0, lease: leaseAfter("renew", 0) });
-    return found.do === "report" ? found.state : found;
+    return found.do === "report" ? found.report.state : found;
   };
   const wanted = { desiredReleaseId: "rel_2" };
 
@@ -236,4 +240,23 @@ test("whatever the world, one clock tick later than every due time something is 
       },
     ),
   );
+});
+
+describe("with a runner of releases", () => {
+  const report = { state: { status: "updating" as const }, operationId: "duop_1", progress: [] };
+
+  test("the report is the runner's", () => {
+    const runs = { release: { do: "report" as const, report }, reportAtMs: 0, lease: leaseAfter("renew", 0) };
+    expect(step(runs)).toEqual({ do: "report", report });
+    expect(step({ ...runs, ...waits, lease: undefined })).toMatchObject({ report: { state: { status: "running" } } });
+  });
+  test("a deployment without a release says that it works on no update", () => {
+    const observes = { release: { do: "observe" as const }, reportAtMs: 0 };
+    expect(step(observes)).toEqual({ do: "report", report: { state: { status: "running" }, operationId: null } });
+  });
+  test("a lease is asked for in a status of failure, once a person asked for a retry", () => {
+    const failed = { listed: { ...listed, status: "update-failed" as const }, acquireAtMs: 0 };
+    expect(step(failed).do).toBe("wait");
+    expect(step({ ...failed, isRetried: true }).do).toBe("acquire");
+  });
 });

@@ -1,8 +1,9 @@
-import type { DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import { LEASE_GIVE_UP_MS, LEASE_RENEW_MS, PROVISIONAL_LEASE_MS } from "../../contract/deployments/sync.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec } from "../../crds/kinds/managed-deployment.ts";
 import { holdsCommand } from "../../crds/without-commands.ts";
 import { isReadable } from "../platform-link/readable.ts";
+import type { ReleaseReport, ReleaseStep } from "../releases/release-step.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 
 /** A lease that this session holds, in monotonic milliseconds. */
@@ -30,10 +31,16 @@ export interface DeploymentFacts {
   /** When a lease may be asked for again. */
   readonly acquireAtMs: number;
   readonly reportAtMs: number;
+  /** What the runner of releases says; undefined: it is off. */
+  readonly release: ReleaseStep | undefined;
+  /** A person asked the runner to try again: a lease is to be had in a status of failure, too. */
+  readonly isRetried: boolean;
 }
 
 /** What a report says of a deployment itself. Without `error` the platform keeps none (§15.3). */
-export type ReportedState = Pick<DeploymentState, "status" | "error">;
+export type ReportedState = ReleaseReport["state"];
+/** With what only a runner of releases knows. */
+export type DeploymentReport = Pick<ReleaseReport, "state"> & Partial<ReleaseReport>;
 
 /** The next thing to do; carried out, the facts are read again and the next one decided. */
 export type DeploymentStep =
@@ -46,7 +53,7 @@ export type DeploymentStep =
   /** The lease is over by our own clock: nothing may be done under it any more. */
   | { readonly do: "giveUp" }
   | { readonly do: "release" }
-  | { readonly do: "report"; readonly state: ReportedState }
+  | { readonly do: "report"; readonly report: DeploymentReport }
   | { readonly do: "wait"; readonly forMs: number | undefined };
 
 /** What can be leased at runtime (§15.2). Others are reported all the same: their workloads still live. */
@@ -82,11 +89,11 @@ export function nextDeploymentStep(facts: DeploymentFacts, nowMs: number): Deplo
     return isAccepted || facts.hasRoom ? { do: "create", spec: specOf(listed) } : { do: "wait", forMs: undefined };
   }
   if (lease !== undefined && nowMs >= lease.renewAtMs) return { do: "renew" };
-  const mayAcquire = isAccepted && lease === undefined && LEASABLE.has(listed.status);
+  const mayAcquire = isAccepted && lease === undefined && (LEASABLE.has(listed.status) || facts.isRetried);
   if (mayAcquire && nowMs >= acquireAtMs) return { do: "acquire" };
   const mayReport = lease !== undefined || listed.model === "pull";
   if (mayReport && nowMs >= reportAtMs) {
-    return { do: "report", state: isAccepted ? reportedState(listed) : waitingState(listed) };
+    return { do: "report", report: isAccepted ? reportOf(listed, facts.release) : { state: waitingState(listed) } };
   }
   return waitUntil([lease?.renewAtMs, mayAcquire ? acquireAtMs : undefined, mayReport ? reportAtMs : undefined], nowMs);
 }
@@ -120,7 +127,7 @@ export function leaseAfter(kind: "acquire" | "renew", atMs: number): HeldLease {
 }
 
 /** Earlier than the platform's own end of it (§15.2), so that two sessions never work under one lease. */
-function isOver({ confirmed, succeededAtMs }: HeldLease, nowMs: number): boolean {
+export function isOver({ confirmed, succeededAtMs }: HeldLease, nowMs: number): boolean {
   return nowMs - succeededAtMs >= (confirmed ? LEASE_GIVE_UP_MS : PROVISIONAL_LEASE_MS);
 }
 
@@ -153,8 +160,14 @@ const NEEDS_RUNNER: ReadonlySet<DeploymentStatus> = new Set([
   "updating",
 ]);
 
+function reportOf(listed: ListedDeployment, release: ReleaseStep | undefined): DeploymentReport {
+  if (release?.do === "report") return release.report;
+  // An update that has come since the list was read is not this report's to end.
+  return { state: reportedState(listed), ...(release !== undefined && { operationId: null }) };
+}
+
 /**
- * What to report. The agent installs nothing: a deployment that no release is wanted for runs as soon as it is observed;
+ * What to report without a runner of releases. Nothing is installed: a deployment that no release is wanted for runs as soon as it is observed;
  * any other stays where it is and says why, because a status that nothing brought about would be taken for an installation.
  * What a deleted deployment has installed is left to the person who set it up.
  */

@@ -9,6 +9,7 @@ import { Snapshot } from "../kernel/snapshot.ts";
 import type { Report } from "../observe/resource-reports.ts";
 import { type Seen, summaryOf, type WorkloadsSummary } from "../observe/summary.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
+import { NOTHING_WANTED } from "../releases/release-record.ts";
 import { context, DEPLOYMENT } from "../testing/sample.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
 import { Leases, type LeasesOptions } from "./leases.ts";
@@ -24,6 +25,7 @@ const listed: ListedDeployment = {
   stackResources: 0,
   desiredReleaseId: null,
   currentReleaseId: null,
+  wanted: NOTHING_WANTED,
 };
 
 class World {
@@ -64,6 +66,7 @@ class World {
     this.deployments = new Deployments({
       snapshot,
       leases,
+      releases: undefined,
       ports: this.#ports(),
       places: {
         named: new Map(named.length === 0 ? [] : [[DEPLOYMENT, named]]),
@@ -114,7 +117,7 @@ class World {
   #ports(): DeploymentPorts {
     return {
       missing: () => this.missing,
-      offered: () => ({ debugModes: [], machinePool: this.machinePool }),
+      offered: () => ({ debugModes: [], machinePool: this.machinePool, releases: false }),
       trouble: () => this.trouble,
       workloads: () => this.summary,
       managed: () => this.managed,

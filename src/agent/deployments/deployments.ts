@@ -7,8 +7,16 @@ import type { WorkloadRef } from "../observe/observation.ts";
 import { EMPTY_PART } from "../observe/report-parts.ts";
 import type { ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
+import type { Releases } from "../releases/releases.ts";
+import { RETRIES } from "../releases/wish.ts";
 import type { Places } from "./acceptance.ts";
-import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep, type ReportedState } from "./deployment.ts";
+import {
+  type DeploymentFacts,
+  type DeploymentReport,
+  type DeploymentStep,
+  isOver,
+  nextDeploymentStep,
+} from "./deployment.ts";
 import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
@@ -17,12 +25,13 @@ import {
   hold,
   isHeld,
   LOOK_AFTER_CHANGE_MS,
+  newPace,
   noticed,
   type ReportPace,
   resumed,
   waitOf,
 } from "./report-pace.ts";
-import { ReportSender, type ReportSenderPorts } from "./report-sender.ts";
+import { type ReportAnswered, ReportSender, type ReportSenderPorts } from "./report-sender.ts";
 
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts extends DeploymentObjectPorts, ReportSenderPorts {
@@ -36,6 +45,8 @@ export interface DeploymentsOptions {
   readonly snapshot: Snapshot<ListedDeployment>;
   readonly ports: DeploymentPorts;
   readonly leases: Leases;
+  /** Undefined: releases are off. */
+  readonly releases: Releases | undefined;
   readonly places: Places;
   readonly maxWaiting: number;
   /** Between two reports of what changes. */
@@ -76,7 +87,7 @@ export class Deployments {
   constructor(options: DeploymentsOptions) {
     this.#options = options;
     this.#objects = new DeploymentObjects({ ...options, isListed: (id) => options.snapshot.get(id) !== undefined });
-    this.#sender = new ReportSender(options);
+    this.#sender = new ReportSender({ ...options, isRunner: options.releases !== undefined });
   }
 
   /** A workload changed: look at it soon. Returns the ids to reconcile; no other deployment may learn of it. */
@@ -132,10 +143,14 @@ export class Deployments {
   };
 
   #factsOf(id: string): DeploymentFacts {
-    const { snapshot, leases, clock } = this.#options;
+    const { snapshot, leases, releases, clock } = this.#options;
     const [listed, memory, accepted] = [snapshot.get(id), this.#memoryOf(id), this.#objects.accepted(id)];
+    const lease = leases.of(id);
+    const runner = accepted.length === 0 ? undefined : releases;
+    const isLeased = lease !== undefined;
     memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
-    noticed(memory, JSON.stringify([accepted, this.#options.ports.offered(id)]));
+    const news = listed && runner?.news(listed, isLeased);
+    noticed(memory, JSON.stringify([accepted, this.#options.ports.offered(id), news]));
     memory.accepted = accepted;
     return {
       listed,
@@ -143,9 +158,11 @@ export class Deployments {
       accepted,
       hasRoom: this.#objects.hasRoomFor(id),
       unlistedAtMs: memory.unlistedAtMs,
-      lease: leases.of(id),
+      lease,
       acquireAtMs: leases.acquireAtMs(id),
       reportAtMs: Math.min(memory.reportAtMs, memory.lookAtMs),
+      release: listed && runner?.step(listed, isLeased),
+      isRetried: runner !== undefined && listed?.wanted.retryRequested === true && RETRIES[listed.status] !== undefined,
     };
   }
 
@@ -169,11 +186,11 @@ export class Deployments {
       case "release":
         return leases.release(id, context.signal);
       case "report":
-        return this.#report(id, step.state, context);
+        return this.#report(id, step.report, context);
     }
   }
 
-  async #report(id: string, state: ReportedState, context: ReconcileContext): Promise<void> {
+  async #report(id: string, said: DeploymentReport, context: ReconcileContext): Promise<void> {
     const { ports, clock, random, metrics } = this.#options;
     const accepted = this.#objects.accepted(id);
     const memory = this.#memoryOf(id);
@@ -192,9 +209,15 @@ export class Deployments {
     memory.reportedAtMs = atMs;
     memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
     let left = report.parts.length === 0 ? [EMPTY_PART] : report.parts;
+    let answer: ReportAnswered | undefined;
     try {
-      while (left.length > 0)
-        left = await this.#sender.sendFirst({ id, state, parts: left, accepted }, memory, context);
+      while (left.length > 0) {
+        // What happened is told once, not with each part.
+        const told = answer === undefined ? said : { ...said, progress: [] };
+        const sent = await this.#sender.sendFirst({ id, report: told, parts: left, accepted }, memory, context);
+        left = sent.left;
+        answer = sent.answer ?? answer;
+      }
       metrics.resourceReport("ok", report.mode, clock.wallNow());
       memory.exceeded = 0;
     } catch (error) {
@@ -209,6 +232,35 @@ export class Deployments {
     }
     const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
     await this.#objects.reported(id, { message }, context.signal);
+    if (answer !== undefined) await this.#answered(id, said, answer, context);
+  }
+
+  /** The platform's answer says what the deployment should become. */
+  async #answered(
+    id: string,
+    said: DeploymentReport,
+    answer: ReportAnswered,
+    context: ReconcileContext,
+  ): Promise<void> {
+    const { snapshot, leases, releases, places, ports, clock } = this.#options;
+    const accepted = this.#objects.accepted(id);
+    const record = snapshot.get(id);
+    if (releases === undefined || record === undefined || accepted.length === 0) return;
+    const { current, target } = answer;
+    // It has gone on from what was reported, or has not taken it: which update is under way, only the list says.
+    const isBehind = record.status === "update-pending" && record.wanted.operation === undefined;
+    if (current.status !== said.state.status || isBehind) ports.relist();
+    const isLeased = (): boolean => {
+      const lease = leases.of(id);
+      return lease !== undefined && !isOver(lease, clock.monotonicMs());
+    };
+    const namespaces = accepted.filter((each) => places.opened.includes(each));
+    const memory = this.#memoryOf(id);
+    const { reportAtMs } = memory;
+    // Should it fail, the next try needs a report: only its answer has the target.
+    memory.reportAtMs = 0;
+    const againMs = await releases.answered({ record, current, target, namespaces, isLeased }, context);
+    memory.reportAtMs = Math.min(reportAtMs, clock.monotonicMs() + (againMs ?? Number.POSITIVE_INFINITY));
   }
 
   /** Some refusals are news, not failures: they say what is true instead. */
@@ -230,6 +282,7 @@ export class Deployments {
   #forget(id: string): void {
     this.#memories.delete(id);
     this.#options.ports.resources.forget(id);
+    this.#options.releases?.forget(id);
     this.#objects.forget(id);
     this.#options.leases.forget(id);
   }
@@ -237,18 +290,7 @@ export class Deployments {
   #memoryOf(id: string): Memory {
     let memory = this.#memories.get(id);
     if (memory === undefined) {
-      memory = {
-        reportAtMs: 0,
-        lookAtMs: Number.POSITIVE_INFINITY,
-        reportedAtMs: Number.NEGATIVE_INFINITY,
-        earlyAtMs: [],
-        heldUntilMs: undefined,
-        rest: undefined,
-        exceeded: 0,
-        unlistedAtMs: undefined,
-        accepted: [],
-        customer: undefined,
-      };
+      memory = { ...newPace(), unlistedAtMs: undefined, accepted: [] };
       this.#memories.set(id, memory);
     }
     return memory;

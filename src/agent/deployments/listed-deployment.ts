@@ -1,6 +1,7 @@
 import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import { SyncDeployment } from "../../contract/deployments/sync.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
+import { readWantedRelease, type WantedRelease } from "../releases/release-record.ts";
 
 /** What the agent uses of a deployment that the platform lists. Secrets in the record are not kept. */
 export interface ListedDeployment {
@@ -15,6 +16,7 @@ export interface ListedDeployment {
   /** What it should run, and what it was last reported to run; null: none, as with one that is only observed. */
   readonly desiredReleaseId: string | null;
   readonly currentReleaseId: string | null;
+  readonly wanted: WantedRelease;
 }
 
 const FIELDS = [
@@ -37,5 +39,6 @@ export function readListedDeployment(item: unknown): ListedDeployment | { readon
   const stackResources =
     misfit(SyncDeployment, item, ["stackState"]) === undefined ? Object.keys(stackState?.resources ?? {}) : [];
   const releases = { desiredReleaseId, currentReleaseId };
-  return { id, name, projectId, status, platform, model, stackResources: stackResources.length, ...releases };
+  const wanted = readWantedRelease(item);
+  return { id, name, projectId, status, platform, model, stackResources: stackResources.length, ...releases, wanted };
 }

@@ -19,7 +19,7 @@ export interface ReportPace {
   /** Reports of what got worse, within the last minute. */
   earlyAtMs: readonly number[];
   reportedAtMs: number;
-  /** What the customer accepts and offers, as one text, at the last look; undefined before the first. */
+  /** What the customer accepts and offers, and how its rollouts go, as one text, at the last look; undefined before the first. */
   customer: string | undefined;
   /** The platform takes nothing of this deployment's resources before. */
   heldUntilMs: number | undefined;
@@ -27,6 +27,19 @@ export interface ReportPace {
   exceeded: number;
   /** What was left of a full report then. */
   rest: { readonly parts: readonly ReportPart[]; readonly accepted: readonly string[] } | undefined;
+}
+
+export function newPace(): ReportPace {
+  return {
+    reportAtMs: 0,
+    lookAtMs: Number.POSITIVE_INFINITY,
+    earlyAtMs: [],
+    reportedAtMs: Number.NEGATIVE_INFINITY,
+    customer: undefined,
+    heldUntilMs: undefined,
+    exceeded: 0,
+    rest: undefined,
+  };
 }
 
 /**

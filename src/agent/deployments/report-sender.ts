@@ -1,14 +1,17 @@
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Clock } from "../../base/clock.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION, type DeploymentState } from "../../contract/deployments/deployment-state.ts";
+import type { syncRoutes } from "../../contract/deployments/sync.ts";
+import type { ResponseOf } from "../../contract/wire/route.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
 import { EMPTY_PART, type ReportPart } from "../observe/report-parts.ts";
 import type { ResourceReports } from "../observe/resource-reports.ts";
 import type { Platform } from "../platform-link/routes.ts";
+import { afterAnswer } from "../releases/release-record.ts";
 import type { Places } from "./acceptance.ts";
 import { capabilitiesOf } from "./capabilities.ts";
-import type { ReportedState } from "./deployment.ts";
+import type { DeploymentReport } from "./deployment.ts";
 import type { DeploymentObjectPorts } from "./deployment-objects.ts";
 import type { Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
@@ -26,12 +29,16 @@ export interface ReportSenderOptions {
   readonly places: Places;
   readonly version: string;
   readonly clock: Clock;
+  /** A runner of releases takes one step a report, also where a deployment that pulls might skip some. */
+  readonly isRunner: boolean;
 }
+
+export type ReportAnswered = ResponseOf<(typeof syncRoutes)["reconcile"]>;
 
 /** A report of one deployment, as far as it is still to be sent. */
 export interface OutgoingReport {
   readonly id: string;
-  readonly state: ReportedState;
+  readonly report: DeploymentReport;
   readonly parts: readonly ReportPart[];
   readonly accepted: readonly string[];
 }
@@ -48,13 +55,16 @@ export class ReportSender {
    * Sends the first part. Rows that the platform refuses must not hold up the others: the report goes on without them.
    *
    * @param pace of this deployment: the answer may bring the next look or report forward.
-   * @returns what is left to send.
+   * @returns what is left to send, and what the platform answered; undefined: it was not taken.
    */
-  async sendFirst(report: OutgoingReport, pace: ReportPace, context: ReconcileContext): Promise<readonly ReportPart[]> {
+  async sendFirst(
+    report: OutgoingReport,
+    pace: ReportPace,
+    context: ReconcileContext,
+  ): Promise<{ readonly left: readonly ReportPart[]; readonly answer: ReportAnswered | undefined }> {
     const [first = EMPTY_PART, ...rest] = report.parts;
     try {
-      await this.#send(report, first, pace, context);
-      return rest;
+      return { left: rest, answer: await this.#send(report, first, pace, context) };
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 400) throw error;
       const left = this.#options.ports.resources.withoutRefused(report.id, report.parts, error.context.issues);
@@ -63,19 +73,21 @@ export class ReportSender {
         { deploymentId: report.id, err: error },
         "the platform refused rows of a report; it goes on without them",
       );
-      return left;
+      return { left, answer: undefined };
     }
   }
 
   async #send(
-    { id, state: reported, accepted }: OutgoingReport,
+    { id, report, accepted }: OutgoingReport,
     part: ReportPart,
     pace: ReportPace,
     { log, signal }: ReconcileContext,
-  ): Promise<void> {
-    const { snapshot, ports, leases, version, places, clock } = this.#options;
+  ): Promise<ReportAnswered | undefined> {
+    const { snapshot, ports, leases, version, places, clock, isRunner } = this.#options;
     const listed = snapshot.get(id);
-    if (listed === undefined) return;
+    if (listed === undefined) return undefined;
+    const { state: reported, operationId, progress = [] } = report;
+    const at = clock.wallNow().toISOString();
     const served = accepted.filter((each) => places.opened.includes(each));
     const environmentInfo = { platform: "kubernetes" as const, namespace: served.join(",").slice(0, 512) };
     const state: DeploymentState = {
@@ -94,16 +106,20 @@ export class ReportSender {
       ...(part.resourceLevel && { resourceLevel: part.resourceLevel }),
       capabilities: capabilitiesOf({ accepted, missing: ports.missing(), ...ports.offered(id) }),
       operatorVersion: version,
+      ...(operationId !== undefined && { operationId }),
+      ...(progress.length > 0 && { progressEvents: progress.map((each) => ({ ...each, at })) }),
     };
-    const { current, resendResources = false } = await ports.platform.reconcile({ body }, signal);
+    const answer = await ports.platform.reconcile({ body }, signal);
+    const { current, resendResources = false } = answer;
     ports.resources.acknowledged(id, part, resendResources);
     if (resendResources) {
       log.info({ deploymentId: id }, "the platform asks for all resources again");
       pace.lookAtMs = clock.monotonicMs();
     }
-    snapshot.update({ ...listed, status: current.status });
+    snapshot.update(isRunner ? afterAnswer(listed, current) : { ...listed, status: current.status });
     // More steps that may not be skipped follow at once.
     const moves = current.status !== listed.status && current.status !== "running";
-    if (moves && listed.model === "push") pace.reportAtMs = 0;
+    if (moves && (isRunner || listed.model === "push")) pace.reportAtMs = 0;
+    return answer;
   }
 }

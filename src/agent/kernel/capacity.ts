@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { fullBecause } from "../../crds/kinds/open-cap.ts";
+import { fullBecause, type OpenCounts } from "../../crds/kinds/open-cap.ts";
 import type { OpenObjects } from "../../crds/kinds/open-objects.ts";
 
 interface Counted {
@@ -11,6 +11,8 @@ interface CapacityOptions {
   readonly clock: Clock;
   /** Of the cache. */
   readonly open: Pick<OpenObjects<never>, "counts">;
+  /** How many may be there, and what they may be. @default as many as may be open */
+  readonly max?: OpenCounts & { readonly word: string };
 }
 
 /** How long an object that this process has made may be missing from the cache; longer, and it was deleted. */
@@ -27,7 +29,7 @@ export class Capacity {
   }
 
   fullBecause(deploymentId: string): string | undefined {
-    const { open, clock } = this.#options;
+    const { open, clock, max } = this.#options;
     const since = clock.monotonicMs() - CACHE_LAG_MS;
     const shown = open.counts(deploymentId);
     let [same, all] = [shown.ofDeployment, shown.inAll];
@@ -38,7 +40,7 @@ export class Capacity {
         if (object.spec.deploymentId === deploymentId) same += 1;
       }
     }
-    return fullBecause({ ofDeployment: same, inAll: all });
+    return fullBecause({ ofDeployment: same, inAll: all }, max, max?.word);
   }
 
   /** The cache shows it: `open` counts it from here on, as long as it is open. */

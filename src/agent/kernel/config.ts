@@ -44,6 +44,7 @@ export interface AgentConfig extends ProcessSettings, PlatformSettings {
   readonly debugModes: readonly DebugMode[];
   readonly machines: boolean;
   readonly machinesReportForeign: boolean;
+  readonly releases: boolean;
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -137,6 +138,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     env: "SALLYPORT_AGENT_MACHINES_REPORT_FOREIGN",
     default: "true",
     doc: "Whether the platform is told the names of pods and workloads that hold a drain up in namespaces that are not opened. If false, it is told only their namespace and how many there are.",
+    parse: truth,
+  },
+  releases: {
+    env: "SALLYPORT_RELEASES_ENABLED",
+    default: "false",
+    doc: "Whether the agent asks in the cluster for what the platform wants installed, updated or deleted, and reports how it goes. The operator has a setting of the same name.",
     parse: truth,
   },
   deployments: {

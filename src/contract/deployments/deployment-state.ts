@@ -155,9 +155,11 @@ export const EnvironmentVariables = Strict({
 });
 export type EnvironmentVariables = Static<typeof EnvironmentVariables>;
 
+export const UpdateOperationId = Type.String({ pattern: "^duop_[0-9a-z]{28}$" });
+
 /** One request to change the target: a release, a configuration, or a redeploy without a change. */
 export const UpdateOperation = Strict({
-  id: Type.String({ pattern: "^duop_[0-9a-z]{28}$" }),
+  id: UpdateOperationId,
   status: Words(["queued", "applying", "succeeded", "failed", "superseded"]),
   reasons: Type.Array(Words(["configuration", "redeploy", "release"])),
   targetReleaseId: Type.Optional(ReleaseId),

@@ -28,6 +28,7 @@ import {
   EnvironmentVariable,
   EnvironmentVariables,
   ReleaseInfo,
+  UpdateOperationId,
 } from "./deployment-state.ts";
 import { StackSettings } from "./stack-settings.ts";
 
@@ -54,6 +55,7 @@ export const SyncDeployment = Strict({
   deploymentToken: Nullable(Type.String()),
   lockedBy: Nullable(Type.String()),
   lockedAt: Nullable(Timestamp),
+  deleteAction: Type.Optional(Words(["cleanup", "detach"])),
 });
 export type SyncDeployment = Static<typeof SyncDeployment>;
 
@@ -96,6 +98,10 @@ export const AcquireItem = Strict({
   config: DeploymentConfig,
 });
 export type AcquireItem = Static<typeof AcquireItem>;
+
+/** What a deployment should become. */
+export const SyncTarget = Strict({ releaseInfo: ReleaseInfo, config: DeploymentConfig });
+export type SyncTarget = Static<typeof SyncTarget>;
 
 /** The progress that a manager can tell of while it works (§13.2). Each type's own data are free. */
 const PROGRESS_EVENT_TYPES = [
@@ -219,6 +225,7 @@ export const syncRoutes = routes({
       session: Maybe(session),
       state: DeploymentState,
       updateHeartbeat: Type.Optional(Type.Boolean({ default: true })),
+      operationId: Maybe(UpdateOperationId),
       suggestedDelayMs: Maybe(Type.Integer({ minimum: 0, maximum: 31_536_000_000 })),
       resourceHeartbeats: Type.Optional(Type.Array(ResourceHeartbeat, { maxItems: 100 })),
       removedHeartbeats: Type.Optional(Type.Array(RemovedHeartbeat, { maxItems: 100 })),
@@ -233,7 +240,7 @@ export const syncRoutes = routes({
     response: Strict({
       success: Type.Literal(true),
       current: DeploymentState,
-      target: Type.Optional(Strict({ releaseInfo: ReleaseInfo, config: DeploymentConfig })),
+      target: Type.Optional(SyncTarget),
       resendResources: Type.Optional(
         Type.Boolean({
           description: "True when `resourceLevel` is not what is stored: the next report should contain everything.",

@@ -22,9 +22,9 @@ export interface OpenCounts {
  * Which limit leaves no room for one more; undefined: there is room. The text names no count, because waiting objects
  * store it.
  */
-export function fullBecause(open: OpenCounts): string | undefined {
-  const { ofDeployment, inAll } = MAX_OPEN;
-  if (open.ofDeployment >= ofDeployment) return `at most ${ofDeployment} of this deployment may be open`;
-  if (open.inAll >= inAll) return `at most ${inAll} may be open in this cluster`;
+export function fullBecause(open: OpenCounts, max: OpenCounts = MAX_OPEN, word = "open"): string | undefined {
+  const { ofDeployment, inAll } = max;
+  if (open.ofDeployment >= ofDeployment) return `at most ${ofDeployment} of this deployment may be ${word}`;
+  if (open.inAll >= inAll) return `at most ${inAll} may be ${word} in this cluster`;
   return undefined;
 }

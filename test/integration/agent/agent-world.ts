@@ -5,6 +5,7 @@ import { Registry } from "prom-client";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { runAgent } from "../../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../../src/agent/kernel/config.ts";
+import type { Render } from "../../../src/agent/releases/rendered.ts";
 import { type Client as Api, createClient } from "../../../src/api-client/client.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { Logger } from "../../../src/base/log.ts";
@@ -55,7 +56,7 @@ export interface AgentWorld {
   readonly agentEnv: Readonly<Record<string, string>>;
   /** Every line that any agent or operator logged, as JSON. */
   readonly logged: string[];
-  startAgent(identity: string, env?: Readonly<Record<string, string>>): Running;
+  startAgent(identity: string, env?: Readonly<Record<string, string>>, render?: Render): Running;
   startOperator(env?: Readonly<Record<string, string>>): Running;
   /** Decides as the customer's approver, by writing these fields of the spec. */
   decide(requestId: string, words: Partial<AccessGrantSpec>): Promise<AccessGrant>;
@@ -124,10 +125,11 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
     keyFile,
     agentEnv,
     logged,
-    startAgent: (identity, env = {}) =>
+    startAgent: (identity, env = {}, render = undefined) =>
       running((tools, stop) => {
         const config = loadAgentConfig({ ...agentEnv, SALLYPORT_IDENTITY: identity, ...env });
-        return runAgent(config, { ...tools, log: recorder(logged, { identity }), version: "test" }, stop);
+        const more = { version: "test", ...(render && { render }) };
+        return runAgent(config, { ...tools, ...more, log: recorder(logged, { identity }) }, stop);
       }),
     startOperator: (env = {}) =>
       running((tools, stop) =>

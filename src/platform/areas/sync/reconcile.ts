@@ -44,7 +44,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   const paid = payForTold(call, row, told);
   call.onRefusal((db) => payForRefused(call, db, row.id, told));
   await check(call, row, body);
-  const verdict = judge(row, body.state, call.now);
+  const verdict = judge(row, body.state, call.now, body.operationId);
   if (verdict.kind === "illegal") throw invalidTransition(verdict.from, body.state.status, verdict.allowed);
   const resendResources = await storeResources(call, row.id, told);
   await storeProgress(call, row, body.progressEvents ?? []);

@@ -5,16 +5,23 @@ import { advance, type Targeted } from "../deployments/lifecycle/target.ts";
 
 /** What a reported state does to the stored one. */
 export type Verdict =
-  /** The deployment is being deleted, and the report is about an earlier phase: it is outdated (§15.3). */
+  /** It is about an earlier phase, or about an operation that another one has replaced: outdated (§15.3). */
   | { readonly kind: "ignored" }
   | { readonly kind: "illegal"; readonly from: DeploymentStatus; readonly allowed: readonly DeploymentStatus[] }
   | { readonly kind: "applied"; readonly next: Targeted; readonly retryRequested: boolean };
 
 type Judged = Targeted & Pick<DeploymentRow, "deployment_model" | "retry_requested">;
 
-/** Checks a manager's report against the transitions of §24.4. Pure. */
-export function judge(row: Judged, state: DeploymentState, at: Date): Verdict {
+/**
+ * Checks a manager's report against the transitions of §24.4. Pure.
+ *
+ * @param operationId the operation that the manager works on; null: on none. Undefined: it does not say.
+ */
+export function judge(row: Judged, state: DeploymentState, at: Date, operationId?: string | null): Verdict {
   if (isDeletePhase(row.status) && !isDeletePhase(state.status)) return { kind: "ignored" };
+  // Otherwise the end of one operation would end another, which has not begun.
+  const active = row.update_state?.active;
+  if (operationId !== undefined && active != null && active.id !== operationId) return { kind: "ignored" };
   const report = { by: "report", to: state.status, model: row.deployment_model } as const;
   // A manager may report the result of a retry without having acquired it.
   const retried = row.retry_requested ? nextStatus(row.status, { by: "retry" }) : undefined;

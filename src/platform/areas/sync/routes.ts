@@ -97,6 +97,7 @@ async function list(
 function toSyncDeployment(call: Call<Routes["list"]>, row: DeploymentRow, around: Surroundings): SyncDeployment {
   const deployment = toDeployment(row, call);
   const lockedBy = holder(row, call.now) ?? null;
+  const { delete_action: deleteAction } = row;
   return {
     ...deployment,
     userEnvironmentVariables: deployment.environmentVariables,
@@ -104,6 +105,7 @@ function toSyncDeployment(call: Call<Routes["list"]>, row: DeploymentRow, around
     deploymentToken: null,
     lockedBy,
     lockedAt: lockedBy === null ? null : (row.lease_since?.toISOString() ?? null),
+    ...((deleteAction === "cleanup" || deleteAction === "detach") && { deleteAction }),
   };
 }
 

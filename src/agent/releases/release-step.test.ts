@@ -1,0 +1,324 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import { objectName } from "../../crds/group.ts";
+import type { Rollout, RolloutState, RolloutStatus } from "../../crds/kinds/rollout.ts";
+import { NOTHING_WANTED, type ReleaseRecord, type WantedRelease } from "./release-record.ts";
+import { nextReleaseStep, type ReleaseFacts } from "./release-step.ts";
+import { wishOf } from "./wish.ts";
+
+const ID = `dep_${"d".repeat(28)}`;
+const OPERATION = `duop_${"1".repeat(28)}`;
+const RELEASE = `rel_${"a".repeat(28)}`;
+const OTHER = `rel_${"b".repeat(28)}`;
+const AT = "2026-01-01T12:00:00Z";
+const operation = { id: OPERATION, releaseId: RELEASE, requestedAt: AT };
+
+const wanting = (wanted: Partial<WantedRelease> = {}): WantedRelease => ({ ...NOTHING_WANTED, ...wanted });
+const record = (changes: Partial<ReleaseRecord> = {}): ReleaseRecord => ({
+  id: ID,
+  status: "update-pending",
+  desiredReleaseId: RELEASE,
+  currentReleaseId: OTHER,
+  wanted: wanting({ operation }),
+  ...changes,
+});
+const setup = (status: DeploymentStatus, wanted: Partial<WantedRelease> = {}) =>
+  record({ status, currentReleaseId: null, wanted: wanting(wanted) });
+const deletion = (status: DeploymentStatus, wanted: Partial<WantedRelease> = {}) =>
+  record({ status, wanted: wanting({ deleteAction: "cleanup", ...wanted }) });
+
+function rollout(
+  state: RolloutState | undefined,
+  more: RolloutStatus = {},
+  spec: Partial<Rollout["spec"]> = {},
+): Rollout {
+  const rolloutId = spec.rolloutId ?? OPERATION;
+  return {
+    apiVersion: "sallyport.dev/v1alpha1",
+    kind: "Rollout",
+    metadata: { name: objectName(rolloutId), uid: "u", resourceVersion: "1", creationTimestamp: AT },
+    spec: { rolloutId, deploymentId: ID, action: "update", requestedAt: AT, deadline: AT, ...spec },
+    ...(state !== undefined && { status: { state, ...more } }),
+  };
+}
+
+const facts = (changes: Partial<ReleaseFacts> = {}): ReleaseFacts => ({
+  record: record(),
+  isLeased: true,
+  rollouts: [],
+  target: undefined,
+  note: undefined,
+  stack: undefined,
+  releaseOf: () => undefined,
+  tellsWords: true,
+  ...changes,
+});
+const step = (changes: Partial<ReleaseFacts> = {}) => nextReleaseStep(facts(changes));
+/** As one word: the status, and the code of the error. */
+function told(changes: Partial<ReleaseFacts>): string {
+  const found = step(changes);
+  if (found.do !== "report") return found.do;
+  const { status, error } = found.report.state;
+  return [status, ...(error ? [error.code] : [])].join(" ");
+}
+const STARTED = { startedAt: AT };
+
+describe("a wish", () => {
+  const idOf = (changes: ReleaseRecord, rollouts: readonly Rollout[] = []) => wishOf(changes, rollouts)?.rolloutId;
+
+  test("of an update has the operation's id, and is an installation while nothing runs", () => {
+    expect(wishOf(record(), [])).toMatchObject({ rolloutId: OPERATION, action: "update", releaseId: RELEASE });
+    expect(wishOf(record({ currentReleaseId: null }), [])).toMatchObject({ action: "install" });
+  });
+  test("of a setup is another one for another release", () => {
+    const one = idOf(setup("pending"));
+    expect(one).toMatch(new RegExp(`^setup-${ID}-[0-9a-f]{8}$`));
+    expect(idOf({ ...setup("pending"), desiredReleaseId: OTHER })).not.toBe(one);
+    expect(idOf(setup("provisioning"))).toBe(one);
+  });
+  test.each<DeploymentStatus>(["running", "refresh-failed", "teardown-required", "deleted", "error"])(
+    "there is none in %s",
+    (status) => expect(idOf(record({ status }))).toBeUndefined(),
+  );
+  test("there is none without a release, nor before the list has named the operation", () => {
+    expect(idOf({ ...setup("pending"), desiredReleaseId: null })).toBeUndefined();
+    expect(idOf(record({ wanted: NOTHING_WANTED }))).toBeUndefined();
+  });
+  test("of a deletion there is only where a rollout has touched the cluster, or still could", () => {
+    const gone = deletion("delete-pending");
+    expect(idOf(gone)).toBeUndefined();
+    expect(idOf(gone, [rollout("Denied")])).toBeUndefined();
+    expect(idOf(gone, [rollout("Failed", STARTED)])).toBe(`delete-${ID}`);
+    expect(idOf(gone, [rollout(undefined)])).toBe(`delete-${ID}`);
+    const detached = deletion("deleting", { deleteAction: "detach" });
+    expect(wishOf(detached, [rollout("Succeeded", STARTED)])).toMatchObject({ action: "detach" });
+  });
+  test("is made again only after its end was told and a person asked for it", () => {
+    const over = wanting({ operation, told: { rolloutId: OPERATION, isOver: true } });
+    expect(idOf(record({ status: "update-failed", wanted: over }), [rollout("Failed")])).toBe(OPERATION);
+    expect(idOf(record({ wanted: over }), [rollout("Failed")])).toBe(`${OPERATION}-2`);
+    const second = rollout("Planning", {}, { rolloutId: `${OPERATION}-2` });
+    expect(idOf(record({ wanted: over }), [rollout("Failed"), second])).toBe(`${OPERATION}-2`);
+    const working = wanting({ operation, told: { rolloutId: OPERATION, isOver: false } });
+    expect(idOf(record({ wanted: working }), [rollout("Failed")])).toBe(OPERATION);
+    const twice = wanting({ operation, told: { rolloutId: `${OPERATION}-2`, isOver: true } });
+    expect(idOf(record({ wanted: twice }), [])).toBe(`${OPERATION}-3`);
+  });
+});
+
+describe("a rollout is made", () => {
+  const target = { releaseId: RELEASE };
+  test("when the answer names the wished release, under the lease", () => {
+    expect(step({ target })).toMatchObject({ do: "create", wish: { rolloutId: OPERATION } });
+  });
+  test.each<[string, Partial<ReleaseFacts>]>([
+    ["without an answer", {}],
+    ["of an answer with another release", { target: { releaseId: OTHER } }],
+    ["without the lease", { target, isLeased: false }],
+    ["a second time", { target, rollouts: [rollout(undefined)] }],
+    [
+      "again after the customer has deleted it",
+      { target, record: record({ wanted: wanting({ operation, told: { rolloutId: OPERATION, isOver: false } }) }) },
+    ],
+    ["in a status of failure", { target, record: record({ status: "update-failed" }) }],
+    [
+      "when it could not be rendered",
+      { target, note: { rolloutId: OPERATION, isFinal: true, error: { code: "X", message: "", internal: false } } },
+    ],
+  ])("never %s", (_, changes) => expect(step(changes).do).toBe("report"));
+  test("again when there was no room for it", () => {
+    const note = { rolloutId: OPERATION, isFinal: false, error: { code: "X", message: "", internal: false } };
+    expect(step({ target, note }).do).toBe("create");
+    expect(told({ note })).toBe("update-pending X");
+  });
+  test("of a deletion whatever release the answer names", () => {
+    const rollouts = [rollout("Succeeded", STARTED)];
+    const made = step({ record: deletion("deleting"), rollouts, target: { releaseId: OTHER } });
+    expect(made).toMatchObject({ do: "create", wish: { action: "delete", releaseId: null } });
+  });
+});
+
+const LEFT = { resources: [{ resourceId: "db", state: "running" as const, health: "healthy" as const, message: "" }] };
+
+describe("what is reported", () => {
+  test.each<[DeploymentStatus, RolloutState | undefined, RolloutStatus, string]>([
+    ["update-pending", undefined, {}, "update-pending"],
+    ["update-pending", "AwaitingApproval", {}, "update-pending APPROVAL_PENDING"],
+    ["update-pending", "Queued", {}, "update-pending"],
+    ["update-pending", "Applying", STARTED, "updating"],
+    ["update-pending", "Succeeded", STARTED, "updating"],
+    ["update-pending", "Denied", {}, "update-failed ROLLOUT_DENIED"],
+    ["update-pending", "Aborted", {}, "update-failed ROLLOUT_DENIED"],
+    ["update-pending", "Failed", {}, "update-failed PREFLIGHT_CHECKS_FAILED"],
+    ["update-pending", "Superseded", {}, "update-failed UPDATE_FAILED"],
+    ["updating", "Unknown", STARTED, "updating"],
+    ["updating", "AwaitingApproval", STARTED, "updating APPROVAL_PENDING"],
+    ["updating", "RollingBack", STARTED, "updating"],
+    ["updating", "Succeeded", STARTED, "running"],
+    ["updating", "RolledBack", STARTED, "update-failed ROLLED_BACK"],
+    ["updating", "Failed", STARTED, "update-failed UPDATE_FAILED"],
+    ["updating", "Aborted", STARTED, "update-failed UPDATE_FAILED"],
+    ["update-failed", "RolledBack", STARTED, "update-failed ROLLED_BACK"],
+  ])("of an update in %s by %s", (status, state, more, expected) => {
+    expect(told({ record: record({ status }), rollouts: [rollout(state, more)] })).toBe(expected);
+  });
+
+  const setupId = wishOf(setup("pending"), [])?.rolloutId ?? "";
+  const install = (state: RolloutState | undefined, more: RolloutStatus) =>
+    rollout(state, more, { rolloutId: setupId, action: "install" });
+  test.each<[DeploymentStatus, RolloutState | undefined, RolloutStatus, string]>([
+    ["pending", "Planning", {}, "pending"],
+    ["pending", "AwaitingApproval", {}, "initial-setup APPROVAL_PENDING"],
+    ["pending", "Failed", {}, "preflights-failed PREFLIGHT_CHECKS_FAILED"],
+    ["pending", "Failed", STARTED, "initial-setup"],
+    ["pending", "Succeeded", STARTED, "initial-setup"],
+    ["initial-setup", "AwaitingApproval", {}, "initial-setup APPROVAL_PENDING"],
+    ["initial-setup", "Denied", {}, "initial-setup-failed ROLLOUT_DENIED"],
+    ["initial-setup", "Failed", STARTED, "provisioning"],
+    ["initial-setup", "Gating", STARTED, "provisioning"],
+    ["provisioning", "Pruning", STARTED, "provisioning"],
+    ["provisioning", "Succeeded", STARTED, "running"],
+    ["provisioning", "Failed", STARTED, "provisioning-failed PROVISIONING_FAILED"],
+    ["provisioning", "RolledBack", STARTED, "provisioning-failed ROLLED_BACK"],
+    ["waiting-for-machines", "Succeeded", STARTED, "running"],
+  ])("of a setup in %s by %s", (status, state, more, expected) => {
+    expect(told({ record: setup(status), rollouts: [install(state, more)] })).toBe(expected);
+  });
+
+  const removal = (state: RolloutState | undefined, more: RolloutStatus) =>
+    rollout(state, more, { rolloutId: `delete-${ID}`, action: "delete" });
+  test.each<[DeploymentStatus, RolloutState | undefined, RolloutStatus, string]>([
+    ["delete-pending", "AwaitingApproval", {}, "delete-pending APPROVAL_PENDING"],
+    ["delete-pending", "Pruning", STARTED, "deleting"],
+    ["delete-pending", "Denied", {}, "deleting"],
+    ["deleting", "Pruning", STARTED, "deleting"],
+    ["deleting", "Succeeded", STARTED, "deleted"],
+    ["deleting", "Succeeded", { ...STARTED, ...LEFT }, "teardown-required"],
+    ["deleting", "Denied", {}, "delete-failed ROLLOUT_DENIED"],
+    ["deleting", "Failed", STARTED, "delete-failed DELETE_FAILED"],
+  ])("of a deletion in %s by %s", (status, state, more, expected) => {
+    expect(told({ record: deletion(status), rollouts: [removal(state, more)] })).toBe(expected);
+  });
+
+  test("a rollout that the customer has deleted has failed", () => {
+    const known = wanting({ operation, told: { rolloutId: OPERATION, isOver: false } });
+    expect(told({ record: record({ wanted: known }) })).toBe("update-failed ROLLOUT_DENIED");
+    expect(told({ record: record({ status: "updating", wanted: known }) })).toBe("update-failed UPDATE_FAILED");
+  });
+  test("a failure keeps its error while it lasts, also when its rollout is gone", () => {
+    const error = { code: "ROLLED_BACK", message: "as it was told", internal: false };
+    const wanted = wanting({ operation, error, told: { rolloutId: OPERATION, isOver: true } });
+    expect(step({ record: record({ status: "update-failed", wanted }) })).toMatchObject({
+      report: { state: { error } },
+    });
+  });
+  test.each<[DeploymentStatus, DeploymentStatus]>([
+    ["update-failed", "update-pending"],
+    ["provisioning-failed", "provisioning"],
+    ["delete-failed", "deleting"],
+  ])("after %s a retry that was asked for goes on in %s", (status, expected) => {
+    const wanted = { operation, retryRequested: true, deleteAction: "cleanup" as const };
+    const at = record({ status, currentReleaseId: null, wanted: wanting(wanted) });
+    const rollouts = [rollout("Failed", STARTED)];
+    expect(told({ record: at, rollouts })).toBe(expected);
+    expect(told({ record: at, rollouts, isLeased: false })).toContain(status);
+  });
+  test("without the lease nothing moves, and nothing is told of it", () => {
+    const found = step({ isLeased: false, rollouts: [rollout("Succeeded", STARTED)] });
+    expect(found).toMatchObject({ report: { state: { status: "update-pending" }, progress: [] } });
+    expect(found).not.toHaveProperty("report.state.runtimeMetadata");
+  });
+  test("a success of another release than the wished one is none", () => {
+    const rollouts = [rollout("Succeeded", STARTED)];
+    const at = record({ status: "updating" });
+    expect(told({ record: at, rollouts, releaseOf: () => OTHER })).toBe("update-failed UPDATE_FAILED");
+    expect(told({ record: at, rollouts, releaseOf: () => RELEASE })).toBe("running");
+  });
+  test("a configuration without a release is told as what nothing can be done for", () => {
+    const bare = record({ desiredReleaseId: null, currentReleaseId: null, wanted: NOTHING_WANTED });
+    expect(told({ record: bare })).toBe("update-pending NO_RELEASE");
+  });
+  test("an end names the release, and what was told last", () => {
+    const stack = { releaseId: RELEASE, version: "1.4.0", resources: new Map([["web", { type: "container" }]]) };
+    const resources = [{ resourceId: "web", state: "running" as const, health: "healthy" as const, message: "" }];
+    const rollouts = [rollout("Succeeded", { ...STARTED, resources })];
+    expect(step({ record: record({ status: "updating" }), rollouts, stack })).toMatchObject({
+      report: {
+        operationId: OPERATION,
+        state: {
+          status: "running",
+          currentRelease: { releaseId: RELEASE, version: "1.4.0" },
+          stackState: { resources: { web: { type: "container", status: "running" } } },
+          runtimeMetadata: { rollout: { id: OPERATION, over: true } },
+        },
+        progress: [{ type: "DeployingStack", state: "success" }],
+      },
+    });
+  });
+  test("the cluster's own words stay there while names are hidden", () => {
+    const resources = [
+      { resourceId: "web", state: "failed" as const, health: "unhealthy" as const, message: "pod web-7d9 x" },
+    ];
+    const conditions = [
+      { type: "Healthy", status: "False" as const, reason: "No", message: "pod web-7d9 x", lastTransitionTime: AT },
+    ];
+    const stack = { releaseId: RELEASE, version: undefined, resources: new Map() };
+    const at = {
+      record: record({ status: "updating" }),
+      rollouts: [rollout("RolledBack", { ...STARTED, resources, conditions })],
+    };
+    expect(JSON.stringify(step({ ...at, stack }))).toContain("web-7d9");
+    expect(JSON.stringify(step({ ...at, stack, tellsWords: false }))).not.toContain("web-7d9");
+  });
+});
+
+const STATES = [
+  ...([undefined, "Planning", "AwaitingApproval", "Queued", "Applying", "Gating", "Pruning", "RollingBack"] as const),
+  ...(["Unknown", "Succeeded", "RolledBack", "Failed", "Denied", "Superseded", "Aborted"] as const),
+];
+
+test("whatever is known, nothing is made twice or without the lease, and a rollout's success alone brings running", () => {
+  const known = fc.record({
+    status: fc.constantFrom<DeploymentStatus>(
+      ...(["pending", "initial-setup", "provisioning", "update-pending", "updating", "update-failed"] as const),
+      ...(["delete-pending", "deleting", "delete-failed", "waiting-for-machines"] as const),
+    ),
+    state: fc.option(fc.constantFrom(...STATES), { nil: "none" as const }),
+    hasStarted: fc.boolean(),
+    isLeased: fc.boolean(),
+    retryRequested: fc.boolean(),
+    told: fc.constantFrom(undefined, true, false),
+    current: fc.constantFrom(null, OTHER),
+    target: fc.constantFrom(undefined, RELEASE, OTHER),
+  });
+  fc.assert(
+    fc.property(known, ({ status, state, hasStarted, isLeased, retryRequested, told: over, current, target }) => {
+      const at = record({
+        status,
+        currentReleaseId: current,
+        wanted: wanting({ operation, retryRequested, deleteAction: "cleanup" }),
+      });
+      const first = wishOf(at, [rollout("Succeeded", STARTED)])?.rolloutId ?? OPERATION;
+      const wanted = { ...at.wanted, told: over === undefined ? undefined : { rolloutId: first, isOver: over } };
+      const rollouts = state === "none" ? [] : [rollout(state, hasStarted ? STARTED : {}, { rolloutId: first })];
+      const found = step({
+        record: { ...at, wanted },
+        rollouts,
+        isLeased,
+        target: target === undefined ? undefined : { releaseId: target },
+      });
+      if (found.do === "create") {
+        expect(isLeased).toBe(true);
+        expect(rollouts.map(({ spec }) => spec.rolloutId)).not.toContain(found.wish.rolloutId);
+        expect([null, target]).toContain(found.wish.releaseId);
+      } else if (found.do === "report" && found.report.state.status === "running") {
+        expect([isLeased, state]).toEqual([true, "Succeeded"]);
+        expect(found.report.state.currentRelease?.releaseId).toBe(RELEASE);
+      } else if (found.do === "report" && found.report.state.status !== status) {
+        expect(isLeased).toBe(true);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,224 @@
+import type { DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import type { ProgressEvent } from "../../contract/deployments/sync.ts";
+import type { StoredError } from "../../contract/wire/stored-error.ts";
+import type { Rollout } from "../../crds/kinds/rollout.ts";
+import { type ReleaseRecord, toldAs } from "./release-record.ts";
+import { failureOf, goneError, rolloutError, type Stage, stageOf, stored } from "./rollout-progress.ts";
+import { type StackNames, stackStateOf } from "./stack-state.ts";
+import { RETRIES, type Wish, wishOf } from "./wish.ts";
+
+/** The release that the platform's last answer asks for; the answer's configuration is not kept. */
+export interface TargetRelease {
+  readonly releaseId: string | null;
+}
+
+/** Why a wish has no rollout; only in this process, until the platform knows it. */
+export interface Note {
+  readonly rolloutId: string;
+  readonly error: StoredError;
+  /** False: it waits, and is tried again. */
+  readonly isFinal: boolean;
+}
+
+/** All that is known of the releases of one deployment. */
+export interface ReleaseFacts {
+  readonly record: ReleaseRecord;
+  /** This process holds the deployment's lease. */
+  readonly isLeased: boolean;
+  /** Of this deployment, from the cache. */
+  readonly rollouts: readonly Rollout[];
+  /** Of the answer to a report, right after it; otherwise undefined. */
+  readonly target: TargetRelease | undefined;
+  readonly note: Note | undefined;
+  /** Of the wanted release; undefined: not known yet. */
+  readonly stack: StackNames | undefined;
+  /** The release of a rollout's content; undefined: it has none, or the content is not there. */
+  readonly releaseOf: (rollout: Rollout) => string | undefined;
+  /** Names are told as they are. */
+  readonly tellsWords: boolean;
+}
+
+export interface ReleaseReport {
+  readonly state: Pick<DeploymentState, "status" | "error" | "currentRelease" | "stackState" | "runtimeMetadata">;
+  /** The update that the state is about; null: none. */
+  readonly operationId: string | null;
+  readonly progress: readonly Omit<ProgressEvent, "at">[];
+}
+
+export type ReleaseStep =
+  /** No release is wanted here: reported as without a runner. */
+  | { readonly do: "observe" }
+  | { readonly do: "report"; readonly report: ReleaseReport }
+  /** Makes the content, where the wish has one, and the rollout. */
+  | { readonly do: "create"; readonly wish: Wish };
+
+/**
+ * What has to happen next for the release of this deployment. Pure.
+ *
+ * The promises: something is made only under the lease, for the very release that the platform's answer names, and once
+ * for each wish; nothing that was made is changed. A status is reported only as its rollout has brought it about, one
+ * step at a time.
+ */
+export function nextReleaseStep(facts: ReleaseFacts): ReleaseStep {
+  const { record, rollouts, target, isLeased, note } = facts;
+  const wish = wishOf(record, rollouts);
+  if (wish === undefined) return withoutWish(record);
+  const rollout = rollouts.find(({ spec }) => spec.rolloutId === wish.rolloutId);
+  const stage = stageFor(wish, rollout, facts);
+  const isAsked = wish.releaseId === null || target?.releaseId === wish.releaseId;
+  const isRefused = note?.rolloutId === wish.rolloutId && note.isFinal;
+  if (stage === "none" && target !== undefined && isLeased && isAsked && !isRefused && !isOver(record)) {
+    return { do: "create", wish };
+  }
+  return { do: "report", report: reportOf(facts, wish, rollout, stage) };
+}
+
+/** In words that change with each report that should not wait. */
+export function newsOf(step: ReleaseStep, rollouts: readonly Rollout[]): string {
+  if (step.do !== "report") return step.do;
+  const { state, operationId } = step.report;
+  const waves = rollouts.map(({ metadata, status }) => `${metadata.name} ${status?.state} ${status?.wave}`);
+  return JSON.stringify([state.status, state.error?.code, operationId, waves]);
+}
+
+function withoutWish({ status, desiredReleaseId, currentReleaseId }: ReleaseRecord): ReleaseStep {
+  const hasRelease = desiredReleaseId !== null || currentReleaseId !== null;
+  // The list that names the operation is on its way: until then nothing may be said of it.
+  if (hasRelease && (status === "update-pending" || status === "updating")) return report({ status });
+  if (status !== "update-pending") return { do: "observe" };
+  return report({ status, error: stored("NO_RELEASE", "there is no release that the change could be applied with") });
+}
+
+function report(state: ReleaseReport["state"]): ReleaseStep {
+  return { do: "report", report: { state, operationId: null, progress: [] } };
+}
+
+function stageFor(wish: Wish, rollout: Rollout | undefined, facts: ReleaseFacts): Stage {
+  const { record, note } = facts;
+  if (rollout !== undefined) return isOfAnother(wish, rollout, facts) ? "failed" : stageOf(rollout);
+  if (note?.rolloutId === wish.rolloutId && note.isFinal) return "failed";
+  return record.wanted.told?.rolloutId === wish.rolloutId ? "gone" : "none";
+}
+
+/** What has the wish's name installs something else: its success would be told as that of the wished release. */
+function isOfAnother({ releaseId }: Wish, rollout: Rollout, { releaseOf }: ReleaseFacts): boolean {
+  const found = releaseId === null ? undefined : releaseOf(rollout);
+  return found !== undefined && found !== releaseId;
+}
+
+/** A failure that waits for a person. */
+function isOver({ status }: Pick<ReleaseRecord, "status">): boolean {
+  return RETRIES[status] !== undefined;
+}
+
+function reportOf(facts: ReleaseFacts, wish: Wish, rollout: Rollout | undefined, stage: Stage): ReleaseReport {
+  const { record, isLeased, stack, tellsWords } = facts;
+  const status = isLeased ? nextStatus(record, wish, stage, rollout) : record.status;
+  const error = saysWhy(status, stage) ? errorOf(facts, wish, rollout, status) : undefined;
+  const isEnd = ENDS.has(status) || isOver({ status }) || isOver(record);
+  const rolloutId = stage === "none" ? undefined : wish.rolloutId;
+  const isKnown = isLeased && rollout !== undefined && stack !== undefined;
+  const stackState = isKnown ? stackStateOf(record.id, wish.action, rollout, stack, tellsWords) : undefined;
+  const isInstalled = status === "running" && wish.releaseId !== null;
+  return {
+    state: {
+      status,
+      ...(error !== undefined && { error }),
+      ...(isInstalled && { currentRelease: { releaseId: wish.releaseId, version: stack?.version ?? null } }),
+      ...(stackState !== undefined && { stackState }),
+      ...(isLeased && rolloutId !== undefined && { runtimeMetadata: toldAs({ rolloutId, isOver: isEnd }) }),
+    },
+    operationId: wish.operationId ?? null,
+    progress: isLeased ? progressOf(record.status, status, wish, error) : [],
+  };
+}
+
+/** A step on the way to an end that has come already needs no word; a failure keeps its own as long as it lasts. */
+function saysWhy(status: DeploymentStatus, stage: Stage): boolean {
+  if (stage === "failed" || stage === "gone") return RETRIES[status] !== undefined;
+  return stage !== "done";
+}
+
+/** A report without the error of a failure would have the platform forget it. */
+function errorOf(
+  facts: ReleaseFacts,
+  wish: Wish,
+  rollout: Rollout | undefined,
+  status: DeploymentStatus,
+): StoredError | undefined {
+  const { record, note, tellsWords } = facts;
+  const { wanted } = record;
+  if (status === record.status && isOver(record) && wanted.error !== undefined) return wanted.error;
+  if (note?.rolloutId === wish.rolloutId) return note.error;
+  if (rollout === undefined) {
+    return wanted.told?.rolloutId === wish.rolloutId ? goneError(wish.action, WORKING.has(record.status)) : undefined;
+  }
+  if (isOfAnother(wish, rollout, facts)) {
+    return stored(failureOf(wish.action), "a rollout of another release has the name of this one");
+  }
+  return rolloutError(rollout, tellsWords);
+}
+
+const ENDS: ReadonlySet<DeploymentStatus> = new Set(["running", "deleted", "teardown-required"]);
+/** Something is changed in the cluster. */
+const WORKING: ReadonlySet<DeploymentStatus> = new Set(["provisioning", "updating", "deleting"]);
+
+/** One step from the platform's status towards what the rollout has come to (§24.4). */
+function nextStatus(
+  { status, wanted }: ReleaseRecord,
+  { action, operationId }: Wish,
+  stage: Stage,
+  rollout: Rollout | undefined,
+): DeploymentStatus {
+  const again = RETRIES[status];
+  if (again !== undefined) return wanted.retryRequested ? again : status;
+  const hasStarted = rollout?.status?.startedAt !== undefined;
+  const hasFailed = stage === "failed" || stage === "gone";
+  const isMoving = stage === "working" || stage === "done";
+  switch (status) {
+    case "pending":
+      if (hasFailed) return hasStarted ? "initial-setup" : "preflights-failed";
+      return isMoving || stage === "waiting" ? "initial-setup" : status;
+    case "initial-setup":
+      if (hasFailed) return hasStarted ? "provisioning" : "initial-setup-failed";
+      return isMoving ? "provisioning" : status;
+    case "provisioning":
+    case "waiting-for-machines":
+      if (hasFailed) return operationId === undefined ? "provisioning-failed" : "update-failed";
+      return stage === "done" ? "running" : status;
+    case "update-pending":
+      if (hasFailed) return "update-failed";
+      return isMoving ? "updating" : status;
+    case "updating":
+      if (hasFailed) return "update-failed";
+      return stage === "done" ? "running" : status;
+    case "delete-pending":
+      return isMoving || hasFailed ? "deleting" : status;
+    case "deleting":
+      if (hasFailed) return "delete-failed";
+      if (stage !== "done") return status;
+      return action === "delete" && leftOf(rollout).length > 0 ? "teardown-required" : "deleted";
+    default:
+      return status;
+  }
+}
+
+/** Resources that a deletion left for a person, such as volumes and what is frozen. */
+function leftOf(rollout: Rollout | undefined): readonly string[] {
+  return (rollout?.status?.resources ?? []).filter(({ state }) => state !== "deleted").map((each) => each.resourceId);
+}
+
+function progressOf(
+  from: DeploymentStatus,
+  to: DeploymentStatus,
+  { action, rolloutId }: Wish,
+  error: StoredError | undefined,
+): ReleaseReport["progress"] {
+  if (from === to) return [];
+  const type = action === "install" || action === "update" ? ("DeployingStack" as const) : ("CleaningUpStack" as const);
+  const of = (state: ProgressEvent["state"]) => [{ type, state, data: { rollout: rolloutId } }];
+  if (WORKING.has(to)) return of("started");
+  if (!WORKING.has(from)) return [];
+  if (ENDS.has(to)) return of("success");
+  return error === undefined ? [] : of({ failed: { error } });
+}

@@ -1,0 +1,233 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { afterAnswer, type ReleaseRecord, readWantedRelease } from "../../src/agent/releases/release-record.ts";
+import { nextReleaseStep } from "../../src/agent/releases/release-step.ts";
+import type { DeploymentState, UpdateState } from "../../src/contract/deployments/deployment-state.ts";
+import { objectName } from "../../src/crds/group.ts";
+import type { Rollout, RolloutState } from "../../src/crds/kinds/rollout.ts";
+import { nextStatus } from "../../src/platform/areas/deployments/lifecycle/status.ts";
+import { advance, retarget, type Targeted } from "../../src/platform/areas/deployments/lifecycle/target.ts";
+import { judge } from "../../src/platform/areas/sync/report.ts";
+
+// The agent's decision against the platform's own: vendor, operator, customer and agent act in random order, lists are old,
+// agents are started anew. What the platform says of a release must be what its rollouts have come to.
+
+const ID = `dep_${"d".repeat(28)}`;
+const AT = "2026-01-01T12:00:00.000Z";
+const NOW = new Date(AT);
+const releaseOf = (n: number): string => `rel_${String(n).padStart(28, "0")}`;
+
+/** Where an operator may lead a rollout. */
+const NEXT: Readonly<Record<string, readonly RolloutState[]>> = {
+  none: ["Planning"],
+  Planning: ["AwaitingApproval", "Queued", "Failed", "Denied"],
+  AwaitingApproval: ["Queued", "Denied", "Aborted"],
+  Queued: ["Applying", "Failed"],
+  Applying: ["Gating", "RollingBack", "Unknown", "Failed"],
+  Gating: ["Applying", "Pruning", "RollingBack"],
+  Pruning: ["Succeeded"],
+  RollingBack: ["RolledBack", "Failed"],
+  Unknown: ["Planning", "Failed"],
+};
+const SETTLED = ["running", "preflights-failed", "initial-setup-failed", "provisioning-failed", "update-failed"];
+const ENDED = ["deleted", "teardown-required", "delete-failed"];
+
+class Model {
+  row: Targeted & { deployment_model: "push" | "pull"; retry_requested: boolean };
+  deleteAction: "cleanup" | "detach" | undefined;
+  metadata: Record<string, unknown> | null = null;
+  error: DeploymentState["error"] = null;
+  readonly rollouts: { rollout: Rollout; releaseId: string | null }[] = [];
+  /** As the agent last read it. */
+  record: ReleaseRecord | undefined;
+  releases = 0;
+  operations = 0;
+
+  constructor(model: "push" | "pull", hasRelease: boolean) {
+    const desired = hasRelease ? releaseOf(0) : null;
+    const nothing = { current_release_id: null, update_state: null, retry_requested: false };
+    this.row = { status: "pending", desired_release_id: desired, deployment_model: model, ...nothing };
+  }
+
+  list(): void {
+    const { status, desired_release_id: desiredReleaseId, current_release_id: currentReleaseId } = this.row;
+    const item = {
+      updateState: this.row.update_state ?? undefined,
+      retryRequested: this.row.retry_requested,
+      deleteAction: this.deleteAction,
+      runtimeMetadata: this.metadata,
+      error: this.error,
+    };
+    this.record = { id: ID, status, desiredReleaseId, currentReleaseId, wanted: readWantedRelease(item) };
+  }
+
+  target(releaseId?: string): void {
+    const operationId = `duop_${String(++this.operations).padStart(28, "0")}`;
+    const wish = { operationId, reason: releaseId ? ("release" as const) : ("redeploy" as const), at: NOW };
+    const next = retarget(this.row, releaseId ? { ...wish, releaseId } : wish);
+    if (next === undefined) return;
+    const { operation: _, ...row } = next;
+    Object.assign(this.row, row);
+  }
+
+  delete(action: "cleanup" | "detach"): void {
+    const status = nextStatus(this.row.status, { by: "delete", action });
+    if (status === undefined) return;
+    this.deleteAction = action;
+    this.row = { ...this.row, status, retry_requested: false };
+  }
+
+  retry(isAcquired: boolean): void {
+    const status = nextStatus(this.row.status, { by: "retry" });
+    if (status === undefined) return;
+    if (isAcquired) {
+      this.row = { ...this.row, ...advance(this.row, status, NOW), retry_requested: false };
+      this.error = null;
+    } else this.row.retry_requested = true;
+  }
+
+  /** The operator's next step with the rollout that was made last. */
+  operate(pick: number): void {
+    const last = this.rollouts.at(-1);
+    if (last === undefined) return;
+    const { state, startedAt } = last.rollout.status ?? {};
+    const ways = NEXT[state ?? "none"] ?? [];
+    const next = ways[pick % Math.max(1, ways.length)];
+    if (next === undefined) return;
+    const started = startedAt ?? (next === "Applying" ? AT : undefined);
+    last.rollout = { ...last.rollout, status: { state: next, ...(started !== undefined && { startedAt: started }) } };
+  }
+
+  /** One report, and what the agent makes of the answer. */
+  report(isAnswered = true): void {
+    const { record, row } = this;
+    if (record === undefined || row.status === "deleted") return;
+    const step = this.#next(record, undefined);
+    const observed = { status: record.status === "delete-pending" ? "deleting" : record.status } as const;
+    const ended = record.status === "deleting" ? ({ status: "deleted" } as const) : observed;
+    const said = step.do === "report" ? step.report : { state: ended, operationId: null };
+    const state: DeploymentState = { ...said.state, platform: "kubernetes", protocolVersion: 1 };
+    const before = structuredClone(row.update_state);
+    const verdict = judge(row, state, NOW, said.operationId);
+    if (verdict.kind === "illegal") {
+      this.list();
+      return;
+    }
+    if (verdict.kind === "applied") {
+      Object.assign(this.row, verdict.next, { retry_requested: verdict.retryRequested });
+      if (state.runtimeMetadata !== undefined) this.metadata = state.runtimeMetadata;
+      this.error = state.error ?? null;
+      this.#judged(state, before);
+    }
+    if (isAnswered) this.#answered(record, state);
+  }
+
+  #answered(record: ReleaseRecord, said: DeploymentState): void {
+    const { status, current_release_id, desired_release_id, retry_requested: retryRequested } = this.row;
+    const idOf = (releaseId: string | null) => (releaseId === null ? null : { releaseId });
+    const current: DeploymentState = {
+      ...{ status, platform: "kubernetes", protocolVersion: 1, retryRequested },
+      ...{ currentRelease: idOf(current_release_id), targetRelease: idOf(desired_release_id) },
+      ...{ runtimeMetadata: this.metadata, error: this.error },
+    };
+    this.record = afterAnswer(record, current);
+    if (status !== said.status || this.record.wanted.operation === undefined) this.list();
+    const step = this.#next(this.record, { releaseId: desired_release_id ?? current_release_id });
+    if (step.do !== "create") return;
+    const { rolloutId, action, releaseId } = step.wish;
+    expect(this.rollouts.map(({ rollout }) => rollout.spec.rolloutId)).not.toContain(rolloutId);
+    // The operator lets a newer one win, unless the other one has begun: that one ends first.
+    const last = this.rollouts.at(-1);
+    if (last && ["none", "Planning", "AwaitingApproval", "Queued"].includes(last.rollout.status?.state ?? "none")) {
+      last.rollout = { ...last.rollout, status: { ...last.rollout.status, state: "Superseded" } };
+    }
+    const metadata = { name: objectName(rolloutId), uid: "u", resourceVersion: "1", creationTimestamp: AT };
+    const spec = { rolloutId, deploymentId: ID, action, requestedAt: AT, deadline: AT };
+    this.rollouts.push({ rollout: { apiVersion: "v1", kind: "Rollout", metadata, spec }, releaseId });
+  }
+
+  #next(record: ReleaseRecord, target: { readonly releaseId: string | null } | undefined) {
+    return nextReleaseStep({
+      ...{ record, target, isLeased: true, note: undefined, stack: undefined, tellsWords: true },
+      rollouts: this.rollouts.map(({ rollout }) => rollout),
+      releaseOf: ({ spec }) =>
+        this.rollouts.find((each) => each.rollout.spec.rolloutId === spec.rolloutId)?.releaseId ?? undefined,
+    });
+  }
+
+  /** Nothing is told to have been brought about that was not. */
+  #judged(state: DeploymentState, before: UpdateState | null): void {
+    const succeeded = this.rollouts.filter(({ rollout }) => rollout.status?.state === "Succeeded");
+    if (state.currentRelease)
+      expect(succeeded.map(({ releaseId }) => releaseId)).toContain(state.currentRelease.releaseId);
+    const ended = this.row.update_state?.latest;
+    if (ended?.status !== "succeeded" || before?.latest?.id === ended.id) return;
+    expect(succeeded.some(({ rollout }) => rollout.spec.rolloutId.startsWith(ended.id))).toBe(true);
+  }
+
+  get isSettled(): boolean {
+    const { status, retry_requested, desired_release_id } = this.row;
+    if (ENDED.includes(status)) return true;
+    const waitsForNothing = status === "pending" && desired_release_id === null;
+    return waitsForNothing || (SETTLED.includes(status) && !retry_requested);
+  }
+}
+
+type Act = (model: Model) => void;
+const act = fc.oneof(
+  { weight: 8, arbitrary: fc.constant<Act>((model) => model.report()) },
+  { weight: 1, arbitrary: fc.constant<Act>((model) => model.report(false)) },
+  {
+    weight: 8,
+    arbitrary: fc.nat(11).map(
+      (pick): Act =>
+        (model) =>
+          model.operate(pick),
+    ),
+  },
+  { weight: 4, arbitrary: fc.constant<Act>((model) => model.list()) },
+  { weight: 2, arbitrary: fc.constant<Act>((model) => model.target(releaseOf(++model.releases))) },
+  { weight: 1, arbitrary: fc.constant<Act>((model) => model.target()) },
+  {
+    weight: 2,
+    arbitrary: fc.boolean().map(
+      (isAcquired): Act =>
+        (model) =>
+          model.retry(isAcquired),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("cleanup" as const, "detach" as const).map(
+      (action): Act =>
+        (model) =>
+          model.delete(action),
+    ),
+  },
+);
+
+test("the platform never says more of a release than its rollouts have come to, and both come to rest", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom("push" as const, "pull" as const),
+      fc.boolean(),
+      fc.array(act, { maxLength: 60 }),
+      (kind, hasRelease, acts) => {
+        const model = new Model(kind, hasRelease);
+        model.list();
+        for (const each of acts) each(model);
+        // Each person and program goes on, and nothing new is asked for.
+        for (let round = 0; round < 60 && !model.isSettled; round += 1) {
+          model.list();
+          model.operate(round);
+          model.report();
+        }
+        expect(
+          model.isSettled,
+          JSON.stringify([model.row, model.rollouts.map(({ rollout }) => [rollout.spec, rollout.status])]),
+        ).toBe(true);
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});
