@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { inScope } from "../operations/catalog.ts";
 import { UNATTENDED_DEBUG } from "../operations/debug.ts";
-import { RELEASE_OPERATIONS, RELEASE_PREFIX } from "../operations/releases.ts";
+import { RELEASE_OPERATIONS, RELEASE_PREFIX, ROLLBACK } from "../operations/releases.ts";
 import { DeploymentRef, Line, rules, Words } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 import { ReleaseWindow } from "./release-window.ts";
@@ -35,6 +35,10 @@ const Spec = Type.Object({
           {
             rule: `!self.pattern.startsWith('${RELEASE_PREFIX}') || self.decision != 'auto' || self.pattern in [${RELEASES}]`,
             message: "of releases each act is let run by itself by its own name, such as release/update",
+          },
+          {
+            rule: `self.pattern != '${ROLLBACK}' || self.decision != 'manual'`,
+            message: "a rollback is approved by no person: auto lets it run, deny leaves what has failed as it is",
           },
         ),
       ),

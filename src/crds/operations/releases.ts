@@ -28,5 +28,5 @@ export const RELEASE_OPERATIONS: readonly ReleaseDeclaration[] = [
   { act: "rollback", command: "release/rollback", tier: "mutating" },
 ];
 
-/** Goes back to what the customer has allowed before, so it runs by itself unless a rule for releases says otherwise. */
+/** Goes back to what the customer has allowed before, so it needs no approval: a policy may deny it, and nothing else. */
 export const ROLLBACK: ReleaseCommand = "release/rollback";

@@ -49,6 +49,7 @@ test.each([
 });
 
 const ANY_AUTO = { pattern: "*", decision: "auto" } as const;
+const RELEASES_DENIED = { pattern: "release/*", decision: "deny" } as const;
 const RELEASES_MANUAL = { pattern: "release/*", decision: "manual" } as const;
 
 test.each([
@@ -65,10 +66,11 @@ test.each([
   ["all of releases is denied", { rules: [{ pattern: "release/*", decision: "deny" }] }, "release/update", "deny"],
   ["the tier asks, of going back", { defaults: { mutating: "manual" } }, "release/rollback", "auto"],
   ["everything asks, of going back", { rules: [{ pattern: "*", decision: "manual" }] }, "release/rollback", "auto"],
-  ["releases ask, of going back", { rules: [RELEASES_MANUAL] }, "release/rollback", "manual"],
+  ["releases ask, of going back", { rules: [RELEASES_MANUAL] }, "release/rollback", "auto"],
+  ["going back is denied", { rules: [{ pattern: "release/rollback", decision: "deny" }] }, "release/rollback", "deny"],
   [
-    "it is named",
-    { rules: [RELEASES_MANUAL, { pattern: "release/rollback", decision: "auto" }] },
+    "all is denied but going back",
+    { rules: [RELEASES_DENIED, { pattern: "release/rollback", decision: "auto" }] },
     "release/rollback",
     "auto",
   ],

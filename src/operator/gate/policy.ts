@@ -79,15 +79,12 @@ function isOpened({ specs }: CustomerPolicy, { command, params }: Wanted, deploy
  * debug sessions, machines and releases they may deny, and never say auto.
  */
 function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
-  const { decision, pattern } = writtenIn(spec, command, tier);
-  if (command === ROLLBACK) return isOfReleases(pattern) || decision === "deny" ? decision : "auto";
+  const decision = writtenIn(spec, command, tier);
+  // When a rollout fails there is no time to ask: it goes back to what was allowed before, or it stays as it is.
+  if (command === ROLLBACK) return decision === "deny" ? "deny" : "auto";
   if (decision !== "auto" || !needsItsName(command)) return decision;
-  return pattern === command && mayBeAuto(command) ? "auto" : "manual";
-}
-
-/** A rollback goes back to what the customer allowed: what was written of everything does not hold it up, short of a denial. */
-function isOfReleases(pattern: string | undefined): boolean {
-  return pattern !== undefined && isRelease(pattern);
+  const isNamed = spec.rules?.some(({ pattern }) => pattern === command) === true;
+  return isNamed && mayBeAuto(command) ? "auto" : "manual";
 }
 
 function needsItsName(command: string): boolean {
@@ -99,18 +96,13 @@ function mayBeAuto(command: string): boolean {
   return isOfMachines(command) || RELEASE_OPERATIONS.some((known) => known.command === command);
 }
 
-/** What is written, and by which pattern; none where it is a default. */
-function writtenIn(
-  spec: OperationPolicySpec,
-  command: string,
-  tier: Tier,
-): { readonly decision: PolicyDecision; readonly pattern?: string } {
+function writtenIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
   const plugin = command.slice(0, command.indexOf("/"));
   for (const pattern of [command, `${plugin}/*`, "*"]) {
     const matching = (spec.rules ?? []).filter((rule) => rule.pattern === pattern);
     // The API server refuses one pattern twice; should it be there all the same, the stricter counts.
     const strictest = Math.max(...matching.map(({ decision }) => POLICY_DECISIONS.indexOf(decision)));
-    if (matching.length > 0) return { decision: POLICY_DECISIONS[strictest] ?? "deny", pattern };
+    if (matching.length > 0) return POLICY_DECISIONS[strictest] ?? "deny";
   }
-  return { decision: spec.defaults?.[tier] ?? UNSAID };
+  return spec.defaults?.[tier] ?? UNSAID;
 }

@@ -18,7 +18,9 @@ async function policyWith(spec: object): Promise<string> {
 
 test.each([
   ["release/update", "auto", "taken"],
-  ["release/rollback", "manual", "taken"],
+  ["release/rollback", "manual", "a rollback is approved by no person"],
+  ["release/rollback", "deny", "taken"],
+  ["release/rollback", "auto", "taken"],
   ["release/*", "deny", "taken"],
   ["release/*", "manual", "taken"],
   ["release/*", "auto", "each act is let run by itself by its own name"],
