@@ -1,6 +1,7 @@
 import type { AlertCase, Series } from "./alert-case.ts";
 import { DEBUG_ALERT_CASES } from "./debug-alert-cases.ts";
 import { MACHINE_ALERT_CASES } from "./machine-alert-cases.ts";
+import { RELEASE_ALERT_CASES } from "./release-alert-cases.ts";
 
 const DAY_S = 86_400;
 /** One pod of an installation, with one more label or none. */
@@ -370,4 +371,5 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   ...DEBUG_ALERT_CASES,
   ...MACHINE_ALERT_CASES,
+  ...RELEASE_ALERT_CASES,
 };

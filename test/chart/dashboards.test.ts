@@ -5,7 +5,7 @@ import { metricCatalogue, seriesNames } from "../../scripts/generate/monitoring/
 import { PLATFORM_RULES } from "../../scripts/generate/monitoring/platform-rules.ts";
 import { ALERT_CASES } from "./alert-cases.ts";
 import { DASHBOARDS } from "./dashboard-files.ts";
-import { metricsIn } from "./promql-names.ts";
+import { labelValuesIn, metricsIn } from "./promql-names.ts";
 import { RARE_PANELS } from "./rare-panels.ts";
 import { ofKind, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 import { usePromtool } from "./use-promtool.ts";
@@ -98,6 +98,21 @@ describe.each(dashboards)("$file", ({ dashboard }) => {
 test("rules ask only for metrics that something sets", () => {
   const rules = groups.flatMap(({ recordings = [], alerts = [] }) => [...recordings, ...alerts]);
   for (const { expr } of rules) for (const name of metricsIn(expr)) expect(known, expr).toContain(name);
+});
+
+test("rules look only for values of labels that something sets", async () => {
+  const labels = new Map<string, ReadonlyMap<string, readonly string[]>>();
+  for (const metric of await metricCatalogue()) {
+    for (const name of seriesNames(metric)) labels.set(name, new Map(Object.entries(metric.labels)));
+  }
+  const rules = groups.flatMap(({ recordings = [], alerts = [] }) => [...recordings, ...alerts]);
+  const found = rules.flatMap(({ expr }) => labelValuesIn(expr));
+  expect(found.length).toBeGreaterThan(10);
+  const unset = found.filter(({ metric, label, value }) => {
+    const values = labels.get(metric)?.get(label) ?? [];
+    return values.length > 0 && !values.includes(value);
+  });
+  expect(unset).toEqual([]);
 });
 
 test("panels of rare faults have an answer when the fault is there", async () => {

@@ -24,6 +24,17 @@ export function metricsIn(expr: string): readonly string[] {
   return [...named, ...found.filter((name) => !WORDS.has(name) && !isFunction(bare, name))];
 }
 
+/** The values of labels that an expression looks for, as far as they are spelled out: not those that it leaves out. */
+export function labelValuesIn(
+  expr: string,
+): readonly { readonly metric: string; readonly label: string; readonly value: string }[] {
+  return [...expr.matchAll(/([a-zA-Z_:][\w:]*)\{([^}]*)\}/g)].flatMap(([, metric = "", matchers = ""]) =>
+    [...matchers.matchAll(/(\w+)=(~?)"([\w|.-]+)"/g)].flatMap(([, label = "", isPattern, text = ""]) =>
+      (isPattern ? text.split("|") : [text]).map((value) => ({ metric, label, value })),
+    ),
+  );
+}
+
 function isFunction(expr: string, name: string): boolean {
   return new RegExp(`(^|[^\\w:])${name}\\s*\\(`).test(expr);
 }

@@ -4,6 +4,7 @@ import { MACHINE_ROW } from "./machine-row.ts";
 import { type Dashboard, INSTALLATION, lines, PROCESS, PROCESS_LABELS, RATE } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";
 import { PROCESS_INFO } from "./rule.ts";
+import { RELEASE_ROW } from "./release-row.ts";
 
 /** What the customer's platform team looks at: one installation. */
 export const CLUSTER_DASHBOARD: Dashboard = {
@@ -231,6 +232,7 @@ export const CLUSTER_DASHBOARD: Dashboard = {
     },
     DEBUG_ROW,
     MACHINE_ROW,
+    RELEASE_ROW,
     ...PROCESS_ROWS,
   ],
 };

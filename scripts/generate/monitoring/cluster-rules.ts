@@ -1,5 +1,6 @@
 import { DEBUG_RULES } from "./debug-rules.ts";
 import { MACHINE_RULES } from "./machine-rules.ts";
+import { RELEASE_RULES } from "./release-rules.ts";
 import { gone, PROCESS_INFO, type RuleGroup, WHERE_KNOWN } from "./rule.ts";
 
 /** Labels of one installation: those that stay when the replicas are summed. */
@@ -325,4 +326,5 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
   },
   DEBUG_RULES,
   MACHINE_RULES,
+  RELEASE_RULES,
 ];

@@ -129,7 +129,11 @@ const OPERATOR_FOLDERS: Readonly<Record<string, Part>> = {
   access: { is: "accounts, bindings, tokens, their sweep", imports: ["kernel", "gate"] },
   admission: { is: "watches whether the policies are in force", imports: ["kernel", "gate"] },
   kernel: { is: "settings, metrics, events, status", imports: ["gate"] },
-  gate: { is: "the pure decisions that let an operation through", imports: ["operations"] },
+  gate: {
+    is: "the pure decisions that let an operation or a rollout through",
+    imports: ["operations"],
+    packages: ["croner"],
+  },
   operations: { is: "one `run` and `verify` each", imports: [] },
 };
 

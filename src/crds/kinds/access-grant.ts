@@ -1,4 +1,5 @@
 import Type from "typebox";
+import { RELEASE_PREFIX } from "../operations/releases.ts";
 import { TIERS } from "../plan.ts";
 import {
   Conditions,
@@ -49,11 +50,17 @@ const PLAN = [
 const OPTIONAL_PLAN = ["reason", "requestedBy"];
 const DECISION = ["approvedForMinutes", "deniedReason", "decidedBy", "approvedPlanHash"];
 
-const Command = Type.Object({
-  command: Type.String({ maxLength: 128, pattern: "^[a-z0-9]+(-[a-z0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$" }),
-  summary: Line(1, 512),
-  params: Type.Optional(FreeObject(32)),
-});
+const Command = Type.Object(
+  {
+    command: Type.String({ maxLength: 128, pattern: "^[a-z0-9]+(-[a-z0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*$" }),
+    summary: Line(1, 512),
+    params: Type.Optional(FreeObject(32)),
+  },
+  rules({
+    rule: `!self.command.startsWith('${RELEASE_PREFIX}')`,
+    message: "a release is allowed by its Rollout, and by no grant",
+  }),
+);
 
 const Spec = Type.Object(
   {

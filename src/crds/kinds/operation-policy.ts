@@ -1,14 +1,17 @@
 import Type from "typebox";
 import { inScope } from "../operations/catalog.ts";
 import { UNATTENDED_DEBUG } from "../operations/debug.ts";
+import { RELEASE_OPERATIONS, RELEASE_PREFIX, ROLLBACK } from "../operations/releases.ts";
 import { DeploymentRef, Line, rules, Words } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { ReleaseWindow } from "./release-window.ts";
 
 /** `auto` runs by itself, `manual` needs an approved grant, `deny` never runs, approved or not. Least strict first. */
 export const POLICY_DECISIONS = ["auto", "manual", "deny"] as const;
 export type PolicyDecision = (typeof POLICY_DECISIONS)[number];
 
-const UNATTENDED = UNATTENDED_DEBUG.map((command) => `'${command}'`).join(", ");
+const UNATTENDED = quoted(UNATTENDED_DEBUG);
+const RELEASES = quoted(RELEASE_OPERATIONS.map(({ command }) => command));
 const Decision = Words(POLICY_DECISIONS);
 
 const Spec = Type.Object({
@@ -23,11 +26,21 @@ const Spec = Type.Object({
           }),
           decision: Decision,
         },
-        rules({
-          rule: `!self.pattern.startsWith('debug/') || self.decision != 'auto' || self.pattern in [${UNATTENDED}]`,
-          message:
-            "of debug sessions only debug/logs and debug/read can be opened without an approval, each by its own name",
-        }),
+        rules(
+          {
+            rule: `!self.pattern.startsWith('debug/') || self.decision != 'auto' || self.pattern in [${UNATTENDED}]`,
+            message:
+              "of debug sessions only debug/logs and debug/read can be opened without an approval, each by its own name",
+          },
+          {
+            rule: `!self.pattern.startsWith('${RELEASE_PREFIX}') || self.decision != 'auto' || self.pattern in [${RELEASES}]`,
+            message: "of releases each act is let run by itself by its own name, such as release/update",
+          },
+          {
+            rule: `self.pattern != '${ROLLBACK}' || self.decision != 'manual'`,
+            message: "a rollback is approved by no person: auto lets it run, deny leaves what has failed as it is",
+          },
+        ),
       ),
       { maxItems: 100, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["pattern"] },
     ),
@@ -71,6 +84,15 @@ const Spec = Type.Object({
       description: "Longest window that an approval opens. A larger number that the approver typed is cut to it.",
     }),
   ),
+  releaseWindows: Type.Optional(
+    Type.Array(ReleaseWindow, {
+      minItems: 1,
+      maxItems: 20,
+      "x-kubernetes-list-type": "atomic",
+      description:
+        "Outside of these no rollout begins, nor a next wave of one. Left out: any time. Of several policies each that has windows needs an open one.",
+    }),
+  ),
   notify: Type.Optional(
     Type.Array(Line(1, 256), {
       maxItems: 16,
@@ -80,6 +102,10 @@ const Spec = Type.Object({
     }),
   ),
 });
+
+function quoted(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(", ");
+}
 
 /**
  * The customer's rules: what runs by itself, what needs approval and what never runs. Of several policies the strictest
@@ -100,6 +126,7 @@ export const OPERATION_POLICY = {
     { name: "Max-Minutes", type: "integer", jsonPath: ".spec.maxWindowMinutes" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Notify", type: "string", jsonPath: ".spec.notify", priority: 1 },
+    { name: "Release-Windows", type: "string", jsonPath: ".spec.releaseWindows", priority: 1 },
   ],
 } as const satisfies Kind;
 

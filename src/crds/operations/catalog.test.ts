@@ -3,6 +3,7 @@ import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { OPERATIONS, tierOf } from "./catalog.ts";
 import { DEBUG_OPERATIONS } from "./debug.ts";
 import { MACHINE_OPERATIONS } from "./machines.ts";
+import { isRelease } from "./releases.ts";
 
 const THEIRS = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
   operations.map((operation) => ({ ...operation, plugin, command: `${plugin}/${operation.name}` })),
@@ -32,6 +33,10 @@ test("the platform builds in exactly the lines for machines that are declared he
   expect(theirs.map(({ command, tier, scope }) => ({ command, tier, scope }))).toEqual(
     MACHINE_OPERATIONS.map(({ command, tier }) => ({ command, tier, scope: "cluster" })),
   );
+});
+
+test("no operation and no plugin of the platform is named as an act of a release", () => {
+  expect([...OPERATIONS, ...THEIRS].filter(({ command }) => isRelease(command))).toEqual([]);
 });
 
 test("an unknown command counts as the worst", () => {

@@ -8,6 +8,7 @@ import { GET_PODS } from "./get-pods.ts";
 import { LOGS } from "./logs.ts";
 import { MACHINE_OPERATIONS } from "./machines.ts";
 import type { OperationDeclaration, Scope } from "./operation.ts";
+import { RELEASE_OPERATIONS } from "./releases.ts";
 import { RESTART_POD } from "./restart-pod.ts";
 import { ROLLOUT_RESTART } from "./rollout-restart.ts";
 import { ROLLOUT_STATUS } from "./rollout-status.ts";
@@ -41,8 +42,10 @@ export function isClusterWide(command: string): boolean {
 }
 
 const TIERS: ReadonlyMap<string, Tier> = new Map([
-  // The operator runs no line of a debug session or of a machine, but the approver must see its tier.
-  ...[...DEBUG_OPERATIONS, ...MACHINE_OPERATIONS, ...OPERATIONS].map(({ command, tier }) => [command, tier] as const),
+  // The operator runs no line of a debug session or of a machine, and no act of a release, but each is decided by its tier.
+  ...[...DEBUG_OPERATIONS, ...MACHINE_OPERATIONS, ...RELEASE_OPERATIONS, ...OPERATIONS].map(
+    ({ command, tier }) => [command, tier] as const,
+  ),
 ]);
 
 /** The tier of a command, also when the plan claims another. An unknown command counts as destructive. */

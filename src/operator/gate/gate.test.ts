@@ -102,6 +102,22 @@ test.each(runs)("runs: %s", (_, more, reason) => {
 test.each<readonly [string, Partial<GateInput>, string]>([
   ["an unknown operation", { invocation: invocation({ operation: "exec" }) }, "UnknownOperation"],
   ["another plugin's operation", { invocation: invocation({ plugin: "debug" }) }, "UnknownOperation"],
+  [
+    "an act of a release, by a rule that names it",
+    {
+      invocation: automatic({ plugin: "release", operation: "update" }),
+      policy: policy({ rules: [{ pattern: "release/update", decision: "auto" }] }),
+    },
+    "UnknownOperation",
+  ],
+  [
+    "an act of a release, by an approved line that the API server of an older kind let through",
+    {
+      invocation: invocation({ plugin: "release", operation: "update" }),
+      grant: approvedGrant({ commands: [{ command: "release/update", summary, params: SCALE.params }] }),
+    },
+    "UnknownOperation",
+  ],
   ["a tier understated by the caller", { invocation: invocation({ tier: "read-only" }) }, "TierMismatch"],
   ["a missing parameter", { invocation: invocation({ params: { namespace: "shop" } }) }, "InvalidParams"],
   ["no params at all", { invocation: invocation({ params: {} }) }, "InvalidParams"],

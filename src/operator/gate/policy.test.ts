@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type OperationPolicySpec, POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
+import { tierOf } from "../../crds/operations/catalog.ts";
+import { RELEASE_OPERATIONS } from "../../crds/operations/releases.ts";
 import { TIERS } from "../../crds/plan.ts";
 import { decisionFor, decisionOn, mergePolicies } from "./policy.ts";
 
@@ -46,6 +48,48 @@ test.each([
   expect(decisionFor(policies(spec), command, tier)).toBe(decision);
 });
 
+const ANY_AUTO = { pattern: "*", decision: "auto" } as const;
+const RELEASES_DENIED = { pattern: "release/*", decision: "deny" } as const;
+const RELEASES_MANUAL = { pattern: "release/*", decision: "manual" } as const;
+
+test.each([
+  ["nothing said", {}, "release/install", "manual"],
+  ["nothing said of going back", {}, "release/rollback", "auto"],
+  ["the tier says auto", { defaults: { mutating: "auto", destructive: "auto" } }, "release/update", "manual"],
+  ["everything is auto", { rules: [ANY_AUTO] }, "release/update", "manual"],
+  ["all of releases is auto", { rules: [{ pattern: "release/*", decision: "auto" }] }, "release/update", "manual"],
+  ["named", { rules: [{ pattern: "release/update", decision: "auto" }] }, "release/update", "auto"],
+  ["another is named", { rules: [{ pattern: "release/update", decision: "auto" }] }, "release/install", "manual"],
+  ["deleting named", { rules: [{ pattern: "release/delete", decision: "auto" }] }, "release/delete", "auto"],
+  ["an act that is none", { rules: [{ pattern: "release/x", decision: "auto" }] }, "release/x", "manual"],
+  ["the tier is denied", { defaults: { mutating: "deny" } }, "release/install", "deny"],
+  ["all of releases is denied", { rules: [{ pattern: "release/*", decision: "deny" }] }, "release/update", "deny"],
+  ["the tier asks, of going back", { defaults: { mutating: "manual" } }, "release/rollback", "auto"],
+  ["everything asks, of going back", { rules: [{ pattern: "*", decision: "manual" }] }, "release/rollback", "auto"],
+  ["releases ask, of going back", { rules: [RELEASES_MANUAL] }, "release/rollback", "auto"],
+  ["going back is denied", { rules: [{ pattern: "release/rollback", decision: "deny" }] }, "release/rollback", "deny"],
+  [
+    "all is denied but going back",
+    { rules: [RELEASES_DENIED, { pattern: "release/rollback", decision: "auto" }] },
+    "release/rollback",
+    "auto",
+  ],
+  ["the tier is denied, of going back", { defaults: { mutating: "deny" } }, "release/rollback", "deny"],
+  ["everything is denied, of going back", { rules: [{ pattern: "*", decision: "deny" }] }, "release/rollback", "deny"],
+] as const)("releases, %s: %#", (_, spec, command, decision) => {
+  expect(decisionFor(policies(spec), command, tierOf(command))).toBe(decision);
+});
+
+test("without any policy a release waits for a person, and goes back by itself", () => {
+  const decisions = RELEASE_OPERATIONS.map(({ command, tier }) => [command, decisionFor(policies(), command, tier)]);
+  expect(Object.fromEntries(decisions)).toEqual({
+    "release/install": "manual",
+    "release/update": "manual",
+    "release/delete": "manual",
+    "release/rollback": "auto",
+  });
+});
+
 const AUTO: OperationPolicySpec = { rules: [{ pattern: "*", decision: "auto" }] };
 const DENY: OperationPolicySpec = { rules: [{ pattern: "kubernetes/*", decision: "deny" }] };
 
@@ -53,7 +97,7 @@ const Spec = fc.record(
   {
     rules: fc.array(
       fc.record({
-        pattern: fc.constantFrom("*", "kubernetes/*", "kubernetes/scale", "kubernetes/logs", "other/*"),
+        pattern: fc.constantFrom("*", "kubernetes/*", "kubernetes/scale", "release/*", "release/update", "other/*"),
         decision: fc.constantFrom(...POLICY_DECISIONS),
       }),
     ),
@@ -70,16 +114,24 @@ const Spec = fc.record(
   { requiredKeys: [] },
 );
 
+const Command = fc.constantFrom("kubernetes/scale", "release/update", "release/rollback");
+
 test("a policy that is added to others never allows more, and never a longer window", () => {
   fc.assert(
-    fc.property(fc.array(Spec, { minLength: 1 }), Spec, fc.constantFrom(...TIERS), (before, added, tier) => {
-      const strictness = (specs: readonly OperationPolicySpec[]): number =>
-        POLICY_DECISIONS.indexOf(decisionFor(policies(...specs), "kubernetes/scale", tier));
-      expect(strictness([...before, added])).toBeGreaterThanOrEqual(strictness(before));
-      const longest = (specs: readonly OperationPolicySpec[]): number =>
-        policies(...specs).maxWindowMinutes ?? Number.POSITIVE_INFINITY;
-      expect(longest([...before, added])).toBeLessThanOrEqual(longest(before));
-    }),
+    fc.property(
+      fc.array(Spec, { minLength: 1 }),
+      Spec,
+      Command,
+      fc.constantFrom(...TIERS),
+      (before, added, command, tier) => {
+        const strictness = (specs: readonly OperationPolicySpec[]): number =>
+          POLICY_DECISIONS.indexOf(decisionFor(policies(...specs), command, tier));
+        expect(strictness([...before, added])).toBeGreaterThanOrEqual(strictness(before));
+        const longest = (specs: readonly OperationPolicySpec[]): number =>
+          policies(...specs).maxWindowMinutes ?? Number.POSITIVE_INFINITY;
+        expect(longest([...before, added])).toBeLessThanOrEqual(longest(before));
+      },
+    ),
   );
 });
 

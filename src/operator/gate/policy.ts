@@ -3,6 +3,7 @@ import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
 import { isClusterWide } from "../../crds/operations/catalog.ts";
 import { isDebug, UNATTENDED_DEBUG } from "../../crds/operations/debug.ts";
 import { isOfMachines } from "../../crds/operations/machines.ts";
+import { isRelease, RELEASE_OPERATIONS, ROLLBACK } from "../../crds/operations/releases.ts";
 import type { Tier } from "../../crds/plan.ts";
 
 /** All OperationPolicies of the cluster, as one policy. */
@@ -30,7 +31,7 @@ export function mergePolicies(policies: readonly Pick<OperationPolicy, "spec">[]
 
 /** What the customer says about `command` (`plugin/operation`) of `tier`. */
 export function decisionFor(policy: CustomerPolicy, command: string, tier: Tier): PolicyDecision {
-  if (policy.specs.length === 0) return UNSAID;
+  if (policy.specs.length === 0) return command === ROLLBACK ? "auto" : UNSAID;
   const strictness = policy.specs.map((spec) => POLICY_DECISIONS.indexOf(decisionIn(spec, command, tier)));
   return POLICY_DECISIONS[Math.max(...strictness)] ?? "deny";
 }
@@ -74,14 +75,25 @@ function isOpened({ specs }: CustomerPolicy, { command, params }: Wanted, deploy
 
 /**
  * Inside one policy the most exact pattern decides; the order of rules has no meaning. A pattern with `*` and a default
- * of a tier were not written with a person inside the cluster in mind, nor with a whole node: for debug sessions and
- * machines they may deny, and never say auto.
+ * of a tier were not written with a person inside the cluster in mind, nor with a whole node, nor with other software: for
+ * debug sessions, machines and releases they may deny, and never say auto.
  */
 function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
   const decision = writtenIn(spec, command, tier);
-  if (decision !== "auto" || !(isDebug(command) || isOfMachines(command))) return decision;
+  // When a rollout fails there is no time to ask: it goes back to what was allowed before, or it stays as it is.
+  if (command === ROLLBACK) return decision === "deny" ? "deny" : "auto";
+  if (decision !== "auto" || !needsItsName(command)) return decision;
   const isNamed = spec.rules?.some(({ pattern }) => pattern === command) === true;
-  return isNamed && (isOfMachines(command) || UNATTENDED_DEBUG.includes(command)) ? "auto" : "manual";
+  return isNamed && mayBeAuto(command) ? "auto" : "manual";
+}
+
+function needsItsName(command: string): boolean {
+  return isDebug(command) || isOfMachines(command) || isRelease(command);
+}
+
+function mayBeAuto(command: string): boolean {
+  if (isDebug(command)) return UNATTENDED_DEBUG.includes(command);
+  return isOfMachines(command) || RELEASE_OPERATIONS.some((known) => known.command === command);
 }
 
 function writtenIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
