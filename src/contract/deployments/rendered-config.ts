@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
-import { MAX_STACK_PROBLEMS, type StackProblem } from "../stacks/stack-problem.ts";
+import type { StackProblem } from "../stacks/stack-problem.ts";
 import { FreeMap, Strict } from "../wire/schema.ts";
 import { InputValues } from "./deployment.ts";
 import { EnvironmentVariable } from "./deployment-state.ts";
@@ -40,7 +40,7 @@ export function configFaults(value: unknown): readonly StackProblem[] {
   ofConfig ??= Compile(RenderedConfig);
   if (ofConfig.Check(value)) return [];
   const misfits = misfitsOf(RenderedConfig, value, "");
-  return misfits.length > 0 ? misfits.slice(0, MAX_STACK_PROBLEMS) : [{ path: "", message: "is of another shape" }];
+  return misfits.length > 0 ? misfits : [{ path: "", message: "is of another shape" }];
 }
 
 export function isExternalBinding(value: unknown): value is ExternalBinding {
