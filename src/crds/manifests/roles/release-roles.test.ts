@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { DEFAULT_NAMES } from "../../group.ts";
+import { releaseRights, releaseRoles } from "./release-roles.ts";
+
+const spoken = (who: "agent" | "operator"): readonly string[] =>
+  releaseRights(who, DEFAULT_NAMES, ["shop", "billing"]).map(
+    ({ verb, resource, namespace, name }) =>
+      `${verb} ${resource}${name === undefined ? "" : `/${name}`} in ${namespace}`,
+  );
+
+test("the agent writes contents and rollouts once, and can neither change nor remove one", () => {
+  expect(spoken("agent")).toEqual(
+    ["releasecontents", "rollouts"].flatMap((resource) =>
+      ["create", "get", "list", "watch"].map((verb) => `${verb} ${resource} in sallyport-grants`),
+    ),
+  );
+});
+
+test("the operator reports, removes old records, and lends one role in each opened namespace", () => {
+  expect(spoken("operator")).toEqual([
+    ...["rollouts", "releasecontents"].flatMap((resource) =>
+      ["get", "list", "watch", "delete"].map((verb) => `${verb} ${resource} in sallyport-grants`),
+    ),
+    ...["get", "patch"].map((verb) => `${verb} rollouts/status in sallyport-grants`),
+    ...["shop", "billing"].map((namespace) => `bind clusterroles/sallyport-op-release-apply in ${namespace}`),
+  ]);
+});
+
+test("what a rollout is lent has a rule for each kind that releases may install, and reads pods", () => {
+  const rules = releaseRoles(DEFAULT_NAMES, ["Service", "Ingress.networking.k8s.io"]).at(-1)?.rules ?? [];
+  expect(rules.map(({ apiGroups, resources }) => [...apiGroups, ...resources])).toEqual([
+    ["", "services"],
+    ["networking.k8s.io", "ingresses"],
+    ["", "pods"],
+  ]);
+});
