@@ -18,9 +18,10 @@ type Judged = Targeted & Pick<DeploymentRow, "deployment_model" | "retry_request
  * @param operationId the operation that the manager works on; null: on none. Undefined: it does not say.
  */
 export function judge(row: Judged, state: DeploymentState, at: Date, operationId?: string | null): Verdict {
-  if (isDeletePhase(row.status) && !isDeletePhase(state.status)) return { kind: "ignored" };
+  const isDeleted = isDeletePhase(row.status);
+  if (isDeleted && !isDeletePhase(state.status)) return { kind: "ignored" };
   // Otherwise the end of one operation would end another, which has not begun.
-  const active = row.update_state?.active;
+  const active = isDeleted ? undefined : row.update_state?.active;
   if (operationId !== undefined && active != null && active.id !== operationId) return { kind: "ignored" };
   const report = { by: "report", to: state.status, model: row.deployment_model } as const;
   // A manager may report the result of a retry without having acquired it.
