@@ -29,7 +29,8 @@ import { ManagerIdentity } from "./platform-link/manager-identity.ts";
 import { ReconnectRule } from "./platform-link/reconnect-rule.ts";
 import { WorkFeed } from "./platform-link/work-feed.ts";
 import type { ControllerParts } from "./reconcilers.ts";
-import { noRenderer, type Render } from "./releases/rendered.ts";
+import { renderStack } from "./releases/render/render-stack.ts";
+import type { Render } from "./releases/rendered.ts";
 import { watchRights } from "./rights.ts";
 
 export interface AgentTools {
@@ -51,7 +52,7 @@ const NAME = "sallyport-agent";
  * the API server. The platform being away ends nothing; results wait in the custom resources.
  */
 export async function runAgent(config: AgentConfig, tools: AgentTools, signal: AbortSignal): Promise<void> {
-  const { clock, log, registry, version = "unknown", environment = {}, render = noRenderer } = tools;
+  const { clock, log, registry, version = "unknown", environment = {}, render = renderStack } = tools;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
   const connection = await connect({ ...clusterOf(config.kubeconfig), userAgent: NAME }, clock);
   const kube = kubeMetrics(registry);

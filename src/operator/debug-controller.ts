@@ -1,5 +1,6 @@
 import { accessGrants } from "../crds/kinds/access-grant.ts";
 import { debugSessions } from "../crds/kinds/debug-session.ts";
+import { DEBUG_VALIDATING_POLICIES } from "../crds/manifests/admission/debug-admission.ts";
 import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
 import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
@@ -61,10 +62,7 @@ function sessionPorts(parts: OperatorParts, access: SessionAccess, silence: Tunn
     named: config.deployments,
     limits: { modes, maxTtlMs, maxConcurrent, lendingMode },
     missing: (session) => rights.missingForSession(session),
-    obstacle: () => {
-      const missing = admission.debugMissing;
-      return missing.length > 0 ? `admission policies are missing: ${missing.join(", ")}` : rights.obstacle;
-    },
+    obstacle: () => admission.obstacleOf(DEBUG_VALIDATING_POLICIES) ?? rights.obstacle,
     writeSession: async (session, status, signal) => {
       // The tunnel's part is its own: a merge that leaves it out leaves it as it is.
       const { tunnel: _theirs, ...ours } = status;

@@ -4,6 +4,8 @@ import type { Registry } from "prom-client";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
+import { DEBUG_VALIDATING_POLICIES } from "../crds/manifests/admission/debug-admission.ts";
+import { RELEASE_VALIDATING_POLICIES } from "../crds/manifests/admission/release-admission.ts";
 import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
 import { clusterOf, connect } from "../kube/client/connection.ts";
@@ -22,14 +24,11 @@ import { debugMetrics } from "./kernel/debug-metrics.ts";
 import { EventPublisher } from "./kernel/event-publisher.ts";
 import { operatorMetrics } from "./kernel/metrics.ts";
 import { rolloutMetrics } from "./kernel/rollout-metrics.ts";
-import type { RolloutTools } from "./operator-parts.ts";
 
 export interface OperatorTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
-  /** For tests: in place of what works on the customer's objects. */
-  readonly rolloutHands?: (client: Client) => RolloutTools;
 }
 
 /** As what it shows in the API server's audit log and in managed fields. */
@@ -63,7 +62,8 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       isLeader: () => elector.isLeader,
       now,
     });
-    const looking = { client, clock, log, metrics, mode, debug };
+    const others = [...(debug ? DEBUG_VALIDATING_POLICIES : []), ...(releases ? RELEASE_VALIDATING_POLICIES : [])];
+    const looking = { client, clock, log, metrics, mode, others };
     const admission = new AdmissionWatch({ ...looking, everyMs: config.admissionCheckIntervalMs });
     const served = () => caches.servedNamespaces();
     const rights = new Rights({ client, config, served, events, registry, clock, log });
@@ -83,7 +83,6 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       publisher: new EventPublisher(events),
       debugMetrics: debugMetrics(registry),
       rolloutMetrics: rolloutMetrics(registry, () => caches.rollouts?.store.values() ?? []),
-      rolloutHands: tools.rolloutHands?.(client),
     };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
     await manager.run(signal);

@@ -1,10 +1,15 @@
+import { operationRole } from "../crds/group.ts";
 import { type ReleaseContent, releaseContents } from "../crds/kinds/release-content.ts";
 import { type Rollout, type RolloutStatus, rollouts as rolloutKind } from "../crds/kinds/rollout.ts";
+import { RELEASE_VALIDATING_POLICIES } from "../crds/manifests/admission/release-admission.ts";
 import { redactText } from "../crds/redact.ts";
 import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
 import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
-import { controller, type OperatorParts, type RolloutTools } from "./operator-parts.ts";
+import { RolloutAccess } from "./access/rollout-access.ts";
+import { windowState } from "./gate/release-windows.ts";
+import { controller, type OperatorParts } from "./operator-parts.ts";
+import { ClusterHands } from "./rollouts/hands/cluster-hands.ts";
 import { ReleaseContents } from "./rollouts/machine/release-contents.ts";
 import { type RolloutPorts, reconcileRollout } from "./rollouts/machine/rollout-reconciler.ts";
 import { sweepRollouts } from "./rollouts/machine/rollout-sweep.ts";
@@ -17,9 +22,11 @@ export interface RolloutControllerParts {
 
 /** Undefined where releases are switched off. */
 export function rolloutParts(parts: OperatorParts): RolloutControllerParts | undefined {
-  const { client, caches, admission, rights, serverClock: clock, log, fence, metrics, rolloutHands: tools } = parts;
+  const { client, caches, admission, rights, serverClock: clock, log, fence, metrics } = parts;
   const { rollouts, contents } = caches;
-  if (rollouts === undefined || contents === undefined || tools === undefined) return undefined;
+  if (rollouts === undefined || contents === undefined) return undefined;
+  const { grantsNamespace, roleKind } = parts.config;
+  const access = new RolloutAccess(client, { grantsNamespace, roleKind, role: operationRole("release", "apply") });
   const running = new RunningRollouts();
   rollouts.onChange((change) => {
     const { uid } = change.object.metadata;
@@ -29,8 +36,15 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
     // What is under way is not finished first.
     else if (isStopped(change.object) && !isStopped(change.previous)) running.stop(uid);
   });
-  const sweeping = { client, leftOvers: tools.leftOvers, fence, clock, log, metrics };
-  const ports = rolloutPorts(parts, tools, running);
+  const sweeping = {
+    client,
+    leftOvers: (places: readonly string[], signal: AbortSignal) => access.leftOvers(places, signal),
+    fence,
+    clock,
+    log,
+    metrics,
+  };
+  const ports = rolloutPorts(parts, access, running);
   return {
     sweep: (signal) =>
       sweepRollouts(
@@ -60,9 +74,14 @@ function isStopped({ spec }: Rollout): boolean {
   return spec.abortReason !== undefined || spec.deniedReason !== undefined;
 }
 
-function rolloutPorts(parts: OperatorParts, { hands }: RolloutTools, running: RunningRollouts): RolloutPorts {
-  const { client, caches, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
-  const { grantsNamespace: namespace } = config;
+function rolloutPorts(parts: OperatorParts, access: RolloutAccess, running: RunningRollouts): RolloutPorts {
+  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
+  const { grantsNamespace: namespace, releasesKinds: kinds, releasesRegistries: registries } = config;
+  const hands = new ClusterHands({
+    ...{ access, fence, clock, grantsNamespace: namespace },
+    clientFor: (token) => client.withToken(token),
+    rules: { kinds, registries, mayExpose: config.releasesMayExpose },
+  });
   return {
     ...{ clock, fence, hands, running },
     named: config.deployments,
@@ -72,8 +91,8 @@ function rolloutPorts(parts: OperatorParts, { hands }: RolloutTools, running: Ru
     contents: new ReleaseContents((name, signal) =>
       client.get<ReleaseContent>(releaseContents, { namespace, name }, signal),
     ),
-    obstacle: () => rights.obstacle,
-    windowState: () => ({ isOpen: true }),
+    obstacle: () => admission.obstacleOf(RELEASE_VALIDATING_POLICIES) ?? rights.obstacle,
+    windowState,
     places: ({ spec }) => caches.rolloutPlaces(spec.deploymentId),
     writeRollout: (rollout, status, signal) =>
       writeStatus<Rollout, RolloutStatus>(client, rolloutKind, rollout, withRemovals(rollout, status), signal),

@@ -24,8 +24,3 @@ export type Rendered =
   | { readonly ok: false; readonly problems: readonly RenderProblem[] };
 
 export type Render = (input: RenderInput) => Rendered;
-
-export const noRenderer: Render = () => ({
-  ok: false,
-  problems: [{ path: "", message: "this agent makes no objects of a stack", code: "UNSUPPORTED_RESOURCE" }],
-});

@@ -14,8 +14,8 @@ export interface AdmissionWatchOptions {
   readonly log: Logger;
   readonly metrics: Pick<OperatorMetrics, "policies">;
   readonly mode: AdmissionMode;
-  /** Whether to look at the policies of debug sessions, too. */
-  readonly debug?: boolean;
+  /** Validating policies of what is switched on: debug sessions, releases. @default none */
+  readonly others?: readonly string[];
   /** Between two looks. A policy that goes is noticed that late: the operator may only get policies, not watch them. */
   readonly everyMs: number;
 }
@@ -29,7 +29,7 @@ export class AdmissionWatch {
   readonly #first = Promise.withResolvers<void>();
   readonly #listeners = new Set<() => void>();
   #current: Enforcement | undefined;
-  #debugMissing: readonly string[] = [];
+  #othersMissing: readonly string[] = [];
   /** Looks in a row that found policies missing. */
   #missing = 0;
 
@@ -43,9 +43,10 @@ export class AdmissionWatch {
     return this.#current;
   }
 
-  /** Of the policies of debug sessions, by the last look. */
-  get debugMissing(): readonly string[] {
-    return this.#debugMissing;
+  /** Those of `names`, of what is switched on, that the last look did not find. In words; undefined: none. */
+  obstacleOf(names: readonly string[]): string | undefined {
+    const missing = this.#othersMissing.filter((name) => names.includes(name));
+    return missing.length === 0 ? undefined : `admission policies are missing: ${missing.join(", ")}`;
   }
 
   onChange(listener: () => void): void {
@@ -68,17 +69,17 @@ export class AdmissionWatch {
   }
 
   async look(signal: AbortSignal): Promise<void> {
-    const { client, log, metrics, mode, debug = false } = this.#options;
-    const { enforcement, debugMissing, ...policies } = await readEnforcement(client, mode, signal, debug);
+    const { client, log, metrics, mode, others = [] } = this.#options;
+    const { enforcement, missing, ...policies } = await readEnforcement(client, mode, signal, others);
     metrics.policies(policies);
     const before = this.#current;
-    const debugBefore = this.#debugMissing;
+    const missingBefore = this.#othersMissing;
     this.#current = enforcement;
-    this.#debugMissing = debugMissing;
-    this.#missing = enforcement.kind === "none" || debugMissing.length > 0 ? this.#missing + 1 : 0;
+    this.#othersMissing = missing;
+    this.#missing = enforcement.kind === "none" || missing.length > 0 ? this.#missing + 1 : 0;
     this.#first.resolve();
-    if (!isDeepStrictEqual(debugBefore, debugMissing)) {
-      if (debugMissing.length > 0) log.warn({ missing: debugMissing }, "policies of debug sessions are missing");
+    if (!isDeepStrictEqual(missingBefore, missing)) {
+      if (missing.length > 0) log.warn({ missing }, "policies of what is switched on are missing");
       if (isDeepStrictEqual(before, enforcement)) for (const listener of this.#listeners) listener();
     }
     if (isDeepStrictEqual(before, enforcement)) return;

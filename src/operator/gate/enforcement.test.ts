@@ -133,7 +133,7 @@ test("without the right to look, nothing is vouched for and the operator goes on
 test("where the right to look was left out on purpose, no read is tried", async () => {
   const never = async (): Promise<never> => Promise.reject(new Error("nothing is to be read"));
   const reading = await readEnforcement({ get: never, rawGet: never }, "unseen", signal);
-  expect(reading).toEqual({ enforcement: { kind: "unseen" }, presence: {}, required: {}, debugMissing: [] });
+  expect(reading).toEqual({ enforcement: { kind: "unseen" }, presence: {}, required: {}, missing: [] });
 });
 
 test("it is looked at again and again; a look that fails leaves the last one standing", async () => {

@@ -4,7 +4,6 @@ import {
   NEEDS_STAMPING,
   VALIDATING_POLICIES,
 } from "../../crds/manifests/admission/admission.ts";
-import { DEBUG_VALIDATING_POLICIES } from "../../crds/manifests/admission/debug-admission.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { inForceSince } from "../../kube/client/policy-in-force.ts";
@@ -53,42 +52,39 @@ export interface PolicyReading {
 
 interface Reading extends PolicyReading {
   readonly enforcement: Enforcement;
-  /** Of the policies that debug sessions need. They have no say in who decided on a grant. */
-  readonly debugMissing: readonly string[];
+  /** Of the policies of what is switched on. They have no say in who decided on a grant. */
+  readonly missing: readonly string[];
 }
 
 /**
  * One reading of all policies and bindings, each by its name: the operator may get them, and nothing else of the kind.
  * A right to look that was to be there and is not counts as absent policies: taking away right and policy together
  * hides nothing.
+ *
+ * @param others validating policies of what is switched on: debug sessions, releases
  */
 export async function readEnforcement(
   client: Pick<Client, "get" | "rawGet">,
   mode: AdmissionMode,
   signal: AbortSignal,
-  withDebug = false,
+  others: readonly string[] = [],
 ): Promise<Reading> {
-  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {}, required: {}, debugMissing: [] };
-  const [reading, debug] = await Promise.all([
+  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {}, required: {}, missing: [] };
+  const [reading, switchedOn] = await Promise.all([
     unlessForbidden(readPolicies(client, mode, signal), () => {
       const all = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
       const presence = Object.fromEntries(all.map((name) => [name, false]));
       return { enforcement: { kind: "unseen" } as const, presence, required: requiredPolicies(mode === "stamping") };
     }),
-    withDebug
-      ? unlessForbidden(readDebugPolicies(client, signal), () => absent(DEBUG_VALIDATING_POLICIES))
-      : ({} as PolicyPresence),
+    unlessForbidden(readOthers(client, others, signal), () => Object.fromEntries(others.map((name) => [name, false]))),
   ]);
-  const names = Object.keys(debug);
   return {
     enforcement: reading.enforcement,
-    presence: { ...reading.presence, ...debug },
-    required: { ...reading.required, ...Object.fromEntries(names.map((name) => [name, true])) },
-    debugMissing: names.filter((name) => debug[name] !== true),
+    presence: { ...reading.presence, ...switchedOn },
+    required: { ...reading.required, ...Object.fromEntries(others.map((name) => [name, true])) },
+    missing: others.filter((name) => switchedOn[name] !== true),
   };
 }
-
-const absent = (names: readonly string[]): PolicyPresence => Object.fromEntries(names.map((name) => [name, false]));
 
 async function unlessForbidden<T>(reading: Promise<T>, otherwise: () => T): Promise<T> {
   try {
@@ -99,12 +95,14 @@ async function unlessForbidden<T>(reading: Promise<T>, otherwise: () => T): Prom
   }
 }
 
-/** Without the stamper: a session that ends without a name ends all the same. */
-async function readDebugPolicies(client: Pick<Client, "get">, signal: AbortSignal): Promise<PolicyPresence> {
+/** Without stampers: a session that ends without a name ends all the same. */
+async function readOthers(
+  client: Pick<Client, "get">,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<PolicyPresence> {
   const { validatingAdmissionPolicies: policies, validatingAdmissionPolicyBindings: bindings } = resources;
-  const found = await Promise.all(
-    DEBUG_VALIDATING_POLICIES.map((name) => inForceSince(client, policies, bindings, name, signal)),
-  );
+  const found = await Promise.all(names.map((name) => inForceSince(client, policies, bindings, name, signal)));
   return Object.fromEntries(found.map(({ name, since }) => [name, since !== undefined]));
 }
 
@@ -121,7 +119,7 @@ async function readPolicies(
   client: Pick<Client, "get" | "rawGet">,
   mode: AdmissionMode,
   signal: AbortSignal,
-): Promise<Omit<Reading, "debugMissing">> {
+): Promise<Omit<Reading, "missing">> {
   const { validatingAdmissionPolicies: policies, validatingAdmissionPolicyBindings: bindings } = resources;
   const [validating, mutating] = await Promise.all([
     Promise.all(VALIDATING_POLICIES.map((name) => inForceSince(client, policies, bindings, name, signal))),
