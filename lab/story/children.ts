@@ -35,8 +35,9 @@ export async function startChildren(
       SALLYPORT_PLATFORM_URL: vendor.url,
       SALLYPORT_RUNTIME_KEY_FILE: vendor.keyFiles.runtime,
       SALLYPORT_NAMESPACES: target.workloadNamespace,
+      SALLYPORT_RELEASES_ENABLED: "true",
     }),
-    await make("operator", operatorAccount, {}),
+    await make("operator", operatorAccount, { SALLYPORT_RELEASES_ENABLED: "true" }),
   ];
   stack.defer(async () => {
     await Promise.all(children.map((child) => child.stop(CHILD_GRACE_MS)));

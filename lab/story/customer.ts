@@ -1,7 +1,7 @@
 import type { InstallationNames } from "../../src/crds/group.ts";
 import type { Manifest } from "../../src/crds/manifest.ts";
 import { defaultPolicy } from "../../src/crds/manifests/default-policy.ts";
-import { openNamespace } from "../../src/crds/manifests/installation.ts";
+import { openNamespace, openNamespaceToReleases } from "../../src/crds/manifests/installation.ts";
 import { MARK } from "./named-cluster.ts";
 import type { Target } from "./target.ts";
 
@@ -30,6 +30,7 @@ export function customersManifests(
     },
     // Opens this namespace, and no other: the operator may act in it, and the agent may read its workloads.
     ...openNamespace(namespace, names),
+    ...openNamespaceToReleases(namespace, names),
     // So that the approver can see the workload that a request is about.
     roleBinding("onlookers", namespace, "view", {
       apiGroup: "rbac.authorization.k8s.io",

@@ -11,7 +11,7 @@ export type Answer = "approved" | "denied";
  * goes to a shell.
  */
 const LINE =
-  /^kubectl patch ((?:accessgrants|manageddeployments)\.sallyport\.dev) ([a-z0-9-]+) -n ([a-z0-9-]+) --type=merge -p '(\{[^']*\})'$/;
+  /^kubectl patch ((?:accessgrants|manageddeployments)\.sallyport\.dev|rout) ([a-z0-9-]+) -n ([a-z0-9-]+) --type=merge -p '(\{[^']*\})'$/;
 
 export function argumentsOf(command: string): readonly string[] {
   const [, resource = "", name = "", namespace = "", patch = ""] = LINE.exec(command) ?? [];

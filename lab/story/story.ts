@@ -17,6 +17,7 @@ import {
   engineerRaisesRequest,
 } from "./asking.ts";
 import { type Answer, customerDecides } from "./deciding.ts";
+import { releasesComeAndGoBack } from "./releasing.ts";
 import type { Scene } from "./scene.ts";
 
 /**
@@ -46,5 +47,6 @@ export async function playStory(scene: Scene, approveForThem: boolean, signal: A
   await platformShowsDecision(scene, request, signal);
   await platformShowsResult(scene, request, invocation, signal);
   await operatorClosesDoor(scene, grant, signal);
+  await releasesComeAndGoBack(scene, signal);
   return answer;
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../../src/base/clock.ts";
 import { fileLogger } from "../../src/cli/services/process-logger.ts";
 import { DEFAULT_NAMES, objectName } from "../../src/crds/group.ts";
 import { managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
-import { installation } from "../../src/crds/manifests/installation.ts";
+import { installation, openReleases } from "../../src/crds/manifests/installation.ts";
 import { Client as KubeClient } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
@@ -100,7 +100,7 @@ async function install(
   await narrator.step("cluster", "installing Sallyport and a workload", async () => {
     const { crds, rbac, policies } = installation(DEFAULT_NAMES, { stamps: target.stamps });
     await target.apply([...crds, ...rbac], signal);
-    await target.apply(policies, signal);
+    await target.apply([...policies, ...openReleases(DEFAULT_NAMES, { stamps: target.stamps })], signal);
     await target.apply(customersManifests(target, DEFAULT_NAMES), signal);
     await until(
       clock,

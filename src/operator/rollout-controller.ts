@@ -14,6 +14,7 @@ import { ReleaseContents } from "./rollouts/machine/release-contents.ts";
 import { type RolloutPorts, reconcileRollout } from "./rollouts/machine/rollout-reconciler.ts";
 import { sweepRollouts } from "./rollouts/machine/rollout-sweep.ts";
 import { RunningRollouts } from "./rollouts/machine/running-rollouts.ts";
+import { RELEASE_KINDS } from "./rollouts/release-rules.ts";
 
 export interface RolloutControllerParts {
   readonly controller: Controller;
@@ -80,7 +81,7 @@ function rolloutPorts(parts: OperatorParts, access: RolloutAccess, running: Runn
   const hands = new ClusterHands({
     ...{ access, fence, clock, grantsNamespace: namespace },
     clientFor: (token) => client.withToken(token),
-    rules: { kinds, registries, mayExpose: config.releasesMayExpose },
+    rules: { kinds: kinds.length === 0 ? RELEASE_KINDS : kinds, registries, mayExpose: config.releasesMayExpose },
   });
   return {
     ...{ clock, fence, hands, running },
