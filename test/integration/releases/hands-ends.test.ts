@@ -56,9 +56,15 @@ test("prune deletes what the release made and has no more, and leaves claims, th
     ...{ objects: former.slice(0, 1), former: [...former, elsewhere], namespaces: [shop] },
   });
   const hands = await world.hands();
+  const { apiVersion, kind, metadata } = deployment(shop, "api");
+  const holding = (finalizers: readonly string[]) =>
+    world.change({ apiVersion, kind, metadata: { ...metadata, finalizers } as never });
+  await holding(["example.com/wait"]);
   const first = await hands.prune(intent, world.until(), signal());
-  expect(first.waiting).toBeGreaterThan(0);
-  expect(await world.read(configMap(shop, "gone", {}))).toBeDefined();
+  expect(first).toMatchObject({ deleted: 0, left: [{ ref: "ConfigMap/kube-system/elsewhere" }] });
+  expect(first.waiting).toBeGreaterThan(1);
+  expect(await world.read(configMap(shop, "gone", {}))).not.toHaveProperty("metadata.deletionTimestamp");
+  await holding([]);
   const { deleted, left } = await pruned(hands, intent);
   expect(deleted).toBe(2);
   expect(left).toEqual(
