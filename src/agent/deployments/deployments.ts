@@ -8,7 +8,7 @@ import { EMPTY_PART } from "../observe/report-parts.ts";
 import type { ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Releases } from "../releases/releases.ts";
-import { RETRIES } from "../releases/wish.ts";
+import { isUnknown, RETRIES } from "../releases/wish.ts";
 import type { Places } from "./acceptance.ts";
 import {
   type DeploymentFacts,
@@ -248,8 +248,7 @@ export class Deployments {
     if (releases === undefined || record === undefined || accepted.length === 0) return;
     const { current, target } = answer;
     // It has gone on from what was reported, or has not taken it: which update is under way, only the list says.
-    const isBehind = record.status === "update-pending" && record.wanted.operation === undefined;
-    if (current.status !== said.state.status || isBehind) ports.relist();
+    if (current.status !== said.state.status || isUnknown(record)) ports.relist();
     const isLeased = (): boolean => {
       const lease = leases.of(id);
       return lease !== undefined && !isOver(lease, clock.monotonicMs());

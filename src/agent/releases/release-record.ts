@@ -71,6 +71,8 @@ export function afterAnswer<R extends ReleaseRecord>(before: R, current: Deploym
     release === undefined ? known : (release?.releaseId ?? null);
   // It has gone on to the next operation, or to the same one again: which one it is, only the list says.
   const isAnother = status === "update-pending" && before.status !== status;
+  // Whether it is removed or only let go of, too.
+  const isDeletion = status === "delete-pending" && before.status !== status;
   const { wanted } = before;
   return {
     ...before,
@@ -80,6 +82,7 @@ export function afterAnswer<R extends ReleaseRecord>(before: R, current: Deploym
     wanted: {
       ...wanted,
       operation: isAnother ? undefined : wanted.operation,
+      deleteAction: isDeletion ? undefined : wanted.deleteAction,
       retryRequested: retryRequested ?? wanted.retryRequested,
       told: runtimeMetadata === undefined ? wanted.told : readTold(runtimeMetadata),
       error: error ?? undefined,

@@ -94,6 +94,11 @@ describe("a wish", () => {
     const detached = deletion("deleting", { deleteAction: "detach" });
     expect(wishOf(detached, [rollout("Succeeded", STARTED)])).toMatchObject({ action: "detach" });
   });
+  test("of a deletion waits for the list that says whether anything is to go", () => {
+    const unknown = deletion("delete-pending", { deleteAction: undefined });
+    expect(idOf(unknown, [rollout("Succeeded", STARTED)])).toBeUndefined();
+    expect(told({ record: unknown })).toBe("delete-pending");
+  });
   test("is made again only after its end was told and a person asked for it", () => {
     const over = wanting({ operation, told: { rolloutId: OPERATION, isOver: true } });
     expect(idOf(record({ status: "update-failed", wanted: over }), [rollout("Failed")])).toBe(OPERATION);

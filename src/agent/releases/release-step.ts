@@ -5,7 +5,7 @@ import type { Rollout } from "../../crds/kinds/rollout.ts";
 import { type ReleaseRecord, toldAs } from "./release-record.ts";
 import { failureOf, goneError, rolloutError, type Stage, stageOf, stored } from "./rollout-progress.ts";
 import { type StackNames, stackStateOf } from "./stack-state.ts";
-import { RETRIES, type Wish, wishOf } from "./wish.ts";
+import { isUnknown, RETRIES, type Wish, wishOf } from "./wish.ts";
 
 /** The release that the platform's last answer asks for; the answer's configuration is not kept. */
 export interface TargetRelease {
@@ -62,7 +62,7 @@ export type ReleaseStep =
 export function nextReleaseStep(facts: ReleaseFacts): ReleaseStep {
   const { record, rollouts, target, isLeased, note } = facts;
   const wish = wishOf(record, rollouts);
-  if (wish === undefined) return withoutWish(record);
+  if (wish === undefined) return withoutWish(record, isLeased);
   const rollout = rollouts.find(({ spec }) => spec.rolloutId === wish.rolloutId);
   const stage = stageFor(wish, rollout, facts);
   const isAsked = wish.releaseId === null || target?.releaseId === wish.releaseId;
@@ -81,10 +81,11 @@ export function newsOf(step: ReleaseStep, rollouts: readonly Rollout[]): string 
   return JSON.stringify([state.status, state.error?.code, operationId, waves]);
 }
 
-function withoutWish({ status, desiredReleaseId, currentReleaseId }: ReleaseRecord): ReleaseStep {
-  const hasRelease = desiredReleaseId !== null || currentReleaseId !== null;
-  // The list that names the operation is on its way: until then nothing may be said of it.
-  if (hasRelease && (status === "update-pending" || status === "updating")) return report({ status });
+function withoutWish(record: ReleaseRecord, isLeased: boolean): ReleaseStep {
+  const { status, wanted } = record;
+  const again = wanted.retryRequested && isLeased ? RETRIES[status] : undefined;
+  if (again !== undefined) return report({ status: again });
+  if (isUnknown(record)) return report({ status, ...(isOver(record) && wanted.error && { error: wanted.error }) });
   if (status !== "update-pending") return { do: "observe" };
   return report({ status, error: stored("NO_RELEASE", "there is no release that the change could be applied with") });
 }

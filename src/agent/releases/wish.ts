@@ -31,6 +31,16 @@ const UPDATE: ReadonlySet<DeploymentStatus> = new Set([
 ]);
 const DELETION: ReadonlySet<DeploymentStatus> = new Set(["delete-pending", "deleting", "delete-failed"]);
 
+/**
+ * The list that says what is wanted is on its way: nothing may be said or done before it. A deletion that only the answer
+ * to a report has told of may be one that has to leave everything where it is.
+ */
+export function isUnknown({ status, desiredReleaseId, currentReleaseId, wanted }: ReleaseRecord): boolean {
+  if (DELETION.has(status)) return wanted.deleteAction === undefined;
+  const hasRelease = desiredReleaseId !== null || currentReleaseId !== null;
+  return hasRelease && (status === "update-pending" || status === "updating") && wanted.operation === undefined;
+}
+
 /** Statuses that a retry leaves, and where to (§24.4). */
 export const RETRIES: Readonly<Partial<Record<DeploymentStatus, DeploymentStatus>>> = {
   "preflights-failed": "pending",
@@ -72,6 +82,7 @@ function firstAttempt(record: ReleaseRecord, rollouts: readonly Rollout[]): Wish
   const { id, status, desiredReleaseId, currentReleaseId, wanted } = record;
   const none = { operationId: undefined, requestedAt: undefined, releaseId: null };
   if (DELETION.has(status)) {
+    if (wanted.deleteAction === undefined) return undefined;
     const action = wanted.deleteAction === "detach" ? ("detach" as const) : ("delete" as const);
     const wish: Wish = { ...none, rolloutId: `${action}-${id}`, action };
     return hasTouched(wish.rolloutId, record, rollouts) ? wish : undefined;

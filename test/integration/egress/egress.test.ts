@@ -37,6 +37,15 @@ const UNSEEN: Readonly<Record<string, string>> = {
       "only when something is not read",
     ]),
   ),
+  ...Object.fromEntries(
+    [
+      ...["state.currentRelease.releaseId", "state.currentRelease.version", "state.runtimeMetadata", "operationId"],
+      ...["state.error.context", "state.stackState.platform", "state.stackState.resourcePrefix"],
+      ...["type", "status", "config", "lifecycle"].map((field) => `state.stackState.resources.*.${field}`),
+      ...["code", "message", "internal", "retryable"].map((field) => `state.stackState.resources.*.error.${field}`),
+      ...["type", "state", "at", "data"].map((field) => `progressEvents[].${field}`),
+    ].map((field) => [`sync.reconcile body.${field}`, "only with releases: releases/wishes.test.ts"]),
+  ),
   "any omitted": "only when the API server refuses to store a result",
   "any truncated": "only with a result over 60,000 characters",
 };
