@@ -14,13 +14,6 @@ import type { EventPublisher } from "./kernel/event-publisher.ts";
 import type { OperatorMetrics } from "./kernel/metrics.ts";
 import type { RolloutMetrics } from "./kernel/rollout-metrics.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
-import type { RolloutLeftOver } from "./rollouts/machine/rollout-sweep.ts";
-
-/** What rollouts do in the cluster, and what of their accounts and bindings is there. */
-export interface RolloutTools {
-  readonly hands: RolloutHands;
-  readonly leftOvers: (places: readonly string[], signal: AbortSignal) => Promise<readonly RolloutLeftOver[]>;
-}
 
 /** What the parts of the operator share. */
 export interface OperatorParts {
@@ -33,8 +26,8 @@ export interface OperatorParts {
   readonly publisher: EventPublisher;
   readonly debugMetrics: DebugMetrics;
   readonly rolloutMetrics: RolloutMetrics;
-  /** What works on the customer's objects; undefined: releases wait. */
-  readonly rolloutHands: RolloutTools | undefined;
+  /** In place of what works on the customer's objects, in tests. */
+  readonly rolloutHands: RolloutHands | undefined;
   readonly fence: () => void;
   readonly clock: Clock;
   /** Its calendar is the API server's. */

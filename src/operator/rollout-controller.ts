@@ -1,14 +1,19 @@
+import { operationRole } from "../crds/group.ts";
 import { type ReleaseContent, releaseContents } from "../crds/kinds/release-content.ts";
 import { type Rollout, type RolloutStatus, rollouts as rolloutKind } from "../crds/kinds/rollout.ts";
 import { redactText } from "../crds/redact.ts";
 import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
 import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
-import { controller, type OperatorParts, type RolloutTools } from "./operator-parts.ts";
+import { RolloutAccess } from "./access/rollout-access.ts";
+import { controller, type OperatorParts } from "./operator-parts.ts";
+import { ClusterHands } from "./rollouts/hands/cluster-hands.ts";
+import type { RolloutHands } from "./rollouts/hands/hands.ts";
 import { ReleaseContents } from "./rollouts/machine/release-contents.ts";
 import { type RolloutPorts, reconcileRollout } from "./rollouts/machine/rollout-reconciler.ts";
 import { sweepRollouts } from "./rollouts/machine/rollout-sweep.ts";
 import { RunningRollouts } from "./rollouts/machine/running-rollouts.ts";
+import { RELEASE_KINDS } from "./rollouts/release-rules.ts";
 
 export interface RolloutControllerParts {
   readonly controller: Controller;
@@ -17,9 +22,11 @@ export interface RolloutControllerParts {
 
 /** Undefined where releases are switched off. */
 export function rolloutParts(parts: OperatorParts): RolloutControllerParts | undefined {
-  const { client, caches, admission, rights, serverClock: clock, log, fence, metrics, rolloutHands: tools } = parts;
+  const { client, caches, admission, rights, serverClock: clock, log, fence, metrics, config } = parts;
   const { rollouts, contents } = caches;
-  if (rollouts === undefined || contents === undefined || tools === undefined) return undefined;
+  if (rollouts === undefined || contents === undefined) return undefined;
+  const { grantsNamespace, roleKind } = config;
+  const access = new RolloutAccess(client, { grantsNamespace, roleKind, role: operationRole("release", "apply") });
   const running = new RunningRollouts();
   rollouts.onChange((change) => {
     const { uid } = change.object.metadata;
@@ -29,8 +36,8 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
     // What is under way is not finished first.
     else if (isStopped(change.object) && !isStopped(change.previous)) running.stop(uid);
   });
-  const sweeping = { client, leftOvers: tools.leftOvers, fence, clock, log, metrics };
-  const ports = rolloutPorts(parts, tools, running);
+  const sweeping = { client, access, fence, clock, log, metrics };
+  const ports = rolloutPorts(parts, parts.rolloutHands ?? clusterHands(parts, access), running);
   return {
     sweep: (signal) =>
       sweepRollouts(
@@ -60,7 +67,24 @@ function isStopped({ spec }: Rollout): boolean {
   return spec.abortReason !== undefined || spec.deniedReason !== undefined;
 }
 
-function rolloutPorts(parts: OperatorParts, { hands }: RolloutTools, running: RunningRollouts): RolloutPorts {
+function clusterHands(
+  { client, config, serverClock: clock, fence }: OperatorParts,
+  access: RolloutAccess,
+): RolloutHands {
+  const { grantsNamespace, releasesKinds, releasesRegistries: registries, releasesMayExpose: mayExpose } = config;
+  const kinds = releasesKinds.length > 0 ? releasesKinds : RELEASE_KINDS;
+  const rules = { kinds, registries, mayExpose };
+  return new ClusterHands({
+    access,
+    clientFor: (token) => client.withToken(token),
+    grantsNamespace,
+    rules,
+    fence,
+    clock,
+  });
+}
+
+function rolloutPorts(parts: OperatorParts, hands: RolloutHands, running: RunningRollouts): RolloutPorts {
   const { client, caches, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
   const { grantsNamespace: namespace } = config;
   return {

@@ -15,6 +15,11 @@ import { refusal } from "./fake-cluster.ts";
 import { DEPLOYMENT_ID, NAMESPACE } from "./fixtures.ts";
 import { ReleaseCluster } from "./release-cluster.ts";
 
+/** A release needs each of its commands named: nothing else lets it run by itself. */
+export const RELEASES_AUTO: OperationPolicySpec = {
+  rules: ["install", "update", "delete"].map((act) => ({ pattern: `release/${act}`, decision: "auto" })),
+};
+
 export type Crash = "before" | "half" | "after" | undefined;
 
 /** Where a word is said: as soon as a rollout is in this state for the first time. */
@@ -217,7 +222,7 @@ export class RolloutWorld {
   /** What has to hold whenever something is changed in the cluster. */
   #demandLeave({ rollout }: Intent, until: Date, isWayBack: boolean): void {
     const { spec, status } = this.rollout(rollout.metadata.name);
-    const isAuto = this.policies.some((each) => each.spec.defaults?.mutating === "auto");
+    const isAuto = this.policies.some((each) => each.spec.rules?.some(({ decision }) => decision === "auto"));
     const mayGo = isAuto || (spec.approvedDigest !== undefined && spec.approvedDigest === status?.plannedDigest);
     const states = isWayBack ? ["RollingBack"] : ["Applying", "Pruning"];
     this.#demand(states.includes(status?.state ?? ""), `changed in ${status?.state}`);

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { EXPIRES_AT_ANNOTATION, operationRole } from "../../crds/group.ts";
+import type { Rollout } from "../../crds/kinds/rollout.ts";
+import { planAccount, ROLLOUT_UID_LABEL, rolloutAccount } from "../../crds/release-names.ts";
+import { resources } from "../../kube/objects/resource.ts";
+import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
+import { at, NAMESPACE } from "../testing/fixtures.ts";
+import { RolloutAccess } from "./rollout-access.ts";
+
+const signal = new AbortController().signal;
+const UID = "aaaaaaaa-0000-4000-8000-000000000001";
+const rollout = { metadata: { name: "duop-1", namespace: NAMESPACE, uid: UID } } as Rollout;
+const ROLE = operationRole("release", "apply");
+
+function scene() {
+  const cluster = new FakeCluster();
+  const access = new RolloutAccess(cluster.client(), { grantsNamespace: NAMESPACE, roleKind: "Role", role: ROLE });
+  const ends = (): readonly (string | undefined)[] =>
+    cluster.all(resources.roleBindings).map(({ metadata }) => metadata.annotations?.[EXPIRES_AT_ANNOTATION]);
+  return { cluster, access, ends };
+}
+
+test("an account that goes with its rollout, and a binding in each namespace with its end", async () => {
+  const { cluster, access } = scene();
+  expect(await access.open("rollout", rollout, ["shop", "web"], at("13:00:00"), signal)).toBe(
+    "token-of-rollout-aaaaaaaa0000",
+  );
+  const name = rolloutAccount(UID);
+  expect(cluster.peek(resources.serviceAccounts, name, NAMESPACE)).toMatchObject({
+    metadata: {
+      labels: { [ROLLOUT_UID_LABEL]: UID },
+      ownerReferences: [{ kind: "Rollout", name: "duop-1", uid: UID, blockOwnerDeletion: false }],
+    },
+    automountServiceAccountToken: false,
+  });
+  for (const namespace of ["shop", "web"]) {
+    expect(cluster.peek(resources.roleBindings, name, namespace)).toMatchObject({
+      metadata: {
+        labels: { [ROLLOUT_UID_LABEL]: UID },
+        annotations: { [EXPIRES_AT_ANNOTATION]: "2026-01-01T13:00:00Z" },
+      },
+      roleRef: { kind: "Role", name: ROLE },
+      subjects: [{ kind: "ServiceAccount", name, namespace: NAMESPACE }],
+    });
+  }
+});
+
+test("a binding of the same end is left as it is; one that a crash has left with another end is made anew", async () => {
+  const { cluster, access, ends } = scene();
+  await access.open("plan", rollout, ["shop"], at("12:10:00"), signal);
+  await access.open("plan", rollout, ["shop"], at("12:10:00"), signal);
+  expect(cluster.changes().filter((change) => change === "delete rolebindings")).toEqual([]);
+  await access.open("plan", rollout, ["shop"], at("12:30:00"), signal);
+  expect(ends()).toEqual(["2026-01-01T12:30:00Z"]);
+});
+
+test("close takes both accounts with their bindings, also where a namespace is closed to us now", async () => {
+  const { cluster, access } = scene();
+  for (const kind of ["plan", "rollout"] as const) await access.open(kind, rollout, ["shop"], at("13:00:00"), signal);
+  cluster.fault = ({ verb, namespace }) => {
+    if (verb === "delete" && namespace === "closed") throw refusal(403, "Forbidden");
+  };
+  await access.close(["plan", "rollout"], UID, ["closed", "shop"], signal);
+  await access.close(["plan", "rollout"], UID, ["closed", "shop"], signal);
+  expect([...cluster.all(resources.roleBindings), ...cluster.all(resources.serviceAccounts)]).toEqual([]);
+});
+
+test("what is left is told with its rollout, bindings before accounts", async () => {
+  const { cluster, access } = scene();
+  await access.open("plan", rollout, ["shop"], at("13:00:00"), signal);
+  cluster.fault = ({ verb, namespace }) => {
+    if (verb === "list" && namespace === "closed") throw refusal(403, "Forbidden");
+  };
+  const found = await access.leftOvers(["closed", "shop", "web"], signal);
+  const told = found.map(({ kind, rolloutUid, object }) => [kind, rolloutUid, object.metadata.name]);
+  expect(told).toEqual([
+    ["RoleBinding", UID, planAccount(UID)],
+    ["ServiceAccount", UID, planAccount(UID)],
+  ]);
+});

@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { Interner } from "../../../../kube/projection/interner.ts";
+import { type Pod, podShape } from "../../../../kube/projection/shapes.ts";
+import type { LiveObject } from "../release-api.ts";
+import { type Watched, waveHealth } from "./gate.ts";
+
+const STARTED = new Date("2026-01-01T12:00:00Z");
+const UNTIL = new Date("2026-01-01T14:00:00Z");
+/** So many seconds after the wave began; before it with a minus. */
+const secondsIn = (seconds: number): Date => new Date(STARTED.getTime() + seconds * 1_000);
+const time = (seconds: number): string => secondsIn(seconds).toISOString();
+const look = (watched: readonly Watched[], seconds: number, until = UNTIL) =>
+  waveHealth(watched, STARTED, until, secondsIn(seconds));
+
+interface PodOptions {
+  readonly hash?: string;
+  readonly createdAt?: number;
+  readonly readyAt?: number;
+  readonly stuck?: string;
+  readonly isGoing?: boolean;
+}
+
+function pod({ hash = "new", createdAt = 0, readyAt, stuck, isGoing }: PodOptions = {}): Pod {
+  const ready = { type: "Ready", status: readyAt === undefined ? "False" : "True" };
+  const container = { name: "c", state: stuck === undefined ? {} : { waiting: { reason: stuck, message: "why" } } };
+  const object = {
+    metadata: {
+      ...{ name: `api-${hash}-1`, uid: `${hash}-${createdAt}`, creationTimestamp: time(createdAt) },
+      labels: { "pod-template-hash": hash },
+      ...(isGoing && { deletionTimestamp: time(3_000) }),
+    },
+    status: {
+      phase: "Running",
+      conditions: [{ ...ready, lastTransitionTime: time(readyAt ?? createdAt) }],
+      containerStatuses: [container],
+    },
+  };
+  return podShape.fromJson(object, new Interner(4));
+}
+
+function deployment(status: object, pods: readonly Pod[], spec: object = {}, generation = 1): Watched {
+  const live = {
+    ...{ apiVersion: "apps/v1", kind: "Deployment", spec: { replicas: 1, progressDeadlineSeconds: 600, ...spec } },
+    metadata: {
+      name: "api",
+      namespace: "shop",
+      uid: "u",
+      resourceVersion: "1",
+      generation,
+      creationTimestamp: time(-900),
+    },
+    status: { observedGeneration: 1, ...status },
+  } as LiveObject;
+  return { ref: "Deployment.apps/shop/api", resourceId: "api", kind: "Deployment.apps", live, pods };
+}
+
+const UP = { replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
+const COMING = { replicas: 2, updatedReplicas: 1, readyReplicas: 0 };
+const progressing = (status: string, reason: string): object => ({
+  conditions: [{ type: "Progressing", status, reason, lastUpdateTime: time(-300) }],
+});
+
+describe("a wave of a Deployment", () => {
+  test.each<[string, Watched, number, string, number | undefined]>([
+    ["that has long been up", deployment(UP, [pod({ readyAt: -60 })]), 0, "healthy", 0],
+    ["ready for nine seconds", deployment(UP, [pod({ readyAt: 1 })]), 10, "waiting", 1_000],
+    ["ready for ten seconds", deployment(UP, [pod({ readyAt: 1 })]), 11, "healthy", 0],
+    ["whose pod of before goes", deployment(UP, [pod({ readyAt: 1 }), pod({ isGoing: true })]), 11, "healthy", 0],
+    ["ready by its status of before", deployment(UP, [pod({ readyAt: -60 })], {}, 2), 60, "waiting", 5_000],
+    ["of no replicas", deployment({}, [], { replicas: 0 }), 0, "healthy", 0],
+    ["whose pods are not seen", deployment(UP, []), 9, "waiting", 1_000],
+    ["stuck for a minute", deployment(COMING, [pod({ stuck: "CrashLoopBackOff" })]), 60, "waiting", 5_000],
+    ["stuck for two minutes", deployment(COMING, [pod({ stuck: "CrashLoopBackOff" })]), 120, "failed", 0],
+    ["stuck before the wave", deployment(COMING, [pod({ createdAt: -600, stuck: "ErrImagePull" })]), 5, "waiting", 500],
+    [
+      "whose template of before is stuck",
+      deployment(COMING, [pod({ hash: "old", createdAt: -600, stuck: "CrashLoopBackOff" }), pod()]),
+      ...([300, "waiting", 5_000] as const),
+    ],
+    [
+      "of its own deadline",
+      deployment({ ...COMING, ...progressing("False", "ProgressDeadlineExceeded") }, []),
+      1,
+      "failed",
+      0,
+    ],
+    [
+      "of the deadline before the change",
+      deployment({ ...COMING, ...progressing("False", "ProgressDeadlineExceeded") }, [], {}, 2),
+      ...([1, "waiting", 250] as const),
+    ],
+    ["a second before the deadline", deployment(COMING, [pod()]), 659, "waiting", 1_000],
+    ["at the deadline", deployment(COMING, [pod()]), 660, "failed", 0],
+    [
+      "without a deadline",
+      deployment(COMING, [pod()], { progressDeadlineSeconds: 2_147_483_647 }),
+      3_599,
+      "waiting",
+      1_000,
+    ],
+    [
+      "an hour without a deadline",
+      deployment(COMING, [pod()], { progressDeadlineSeconds: 2_147_483_647 }),
+      3_600,
+      "failed",
+      0,
+    ],
+  ])("%s", (_, watched, seconds, verdict, againMs) => {
+    expect(look([watched], seconds)).toMatchObject({ verdict, againMs });
+  });
+
+  test("fails with what is wrong, and how the container says it", () => {
+    const { message } = look([deployment(COMING, [pod({ stuck: "ImagePullBackOff" })])], 125);
+    expect(message).toMatch(/^Deployment\.apps\/shop\/api: 0 of 1 ready; api-new-1: ImagePullBackOff.*: why$/);
+  });
+
+  test("ends with the rollout", () => {
+    expect(look([deployment(COMING, [pod()])], 60, secondsIn(61)).againMs).toBe(1_000);
+    expect(look([deployment(COMING, [pod()])], 61, secondsIn(61)).verdict).toBe("failed");
+  });
+});
+
+test("a resource of the stack is as its worst object is, and is told once", () => {
+  const settings: Watched = {
+    ref: "ConfigMap/shop/a",
+    resourceId: "api",
+    kind: "ConfigMap",
+    live: undefined,
+    pods: [],
+  };
+  const up = deployment(UP, [pod({ readyAt: -60 })]);
+  expect(look([up, settings], 0).resources).toEqual([
+    { resourceId: "api", state: "pending", health: "unknown", message: "" },
+  ]);
+  const there = { ...settings, live: { metadata: {} } as LiveObject };
+  expect(look([there, deployment(COMING, [])], 0).resources).toMatchObject([{ resourceId: "api", state: "updating" }]);
+});

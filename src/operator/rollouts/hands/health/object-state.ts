@@ -1,0 +1,93 @@
+import { cronJobShape, jobShape, persistentVolumeClaimShape } from "../../../../kube/projection/batch-shapes.ts";
+import { Interner } from "../../../../kube/projection/interner.ts";
+import {
+  daemonSetShape,
+  deploymentShape,
+  type Pod,
+  replicaSetShape,
+  statefulSetShape,
+} from "../../../../kube/projection/shapes.ts";
+import { cronJobState } from "../../../../kube/workload-state/cron-job.ts";
+import { daemonSetState } from "../../../../kube/workload-state/daemon-set.ts";
+import { deploymentState } from "../../../../kube/workload-state/deployment.ts";
+import { jobState } from "../../../../kube/workload-state/job.ts";
+import { persistentVolumeClaimState } from "../../../../kube/workload-state/persistent-volume-claim.ts";
+import { replicaSetState } from "../../../../kube/workload-state/replica-set.ts";
+import { conditionOf, isTrue, msSince, type WorkloadState } from "../../../../kube/workload-state/state.ts";
+import { statefulSetState } from "../../../../kube/workload-state/stateful-set.ts";
+import type { LiveObject } from "../release-api.ts";
+
+/** Kinds that run pods for a release, by kind and group. */
+const WITH_PODS = ["Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps", "Job.batch"];
+
+export function runsPods(kind: string): boolean {
+  return WITH_PODS.includes(kind);
+}
+
+export interface ObjectState extends WorkloadState {
+  /** Nothing more is to come: it serves, or has done its work. */
+  readonly isSettled: boolean;
+  /** It will not come up by itself. `forMs`: since when, where it may still heal. */
+  readonly failure?: { readonly text: string; readonly forMs?: number };
+}
+
+/** What the gate sees of one object. Kinds without health of their own are well when they are there. */
+export function objectState(kind: string, live: LiveObject, pods: readonly Pod[], now: Date): ObjectState {
+  const strings = new Interner(6);
+  const view = { now, pods };
+  switch (kind) {
+    case "Deployment.apps":
+      return deploymentGate(live, pods, now);
+    case "StatefulSet.apps":
+      return serving(statefulSetState(statefulSetShape.fromJson(live, strings), view));
+    case "DaemonSet.apps":
+      return serving(daemonSetState(daemonSetShape.fromJson(live, strings), view));
+    case "ReplicaSet.apps":
+      return serving(replicaSetState(replicaSetShape.fromJson(live, strings), view));
+    case "Job.batch":
+      return jobGate(live, pods, now);
+    case "CronJob.batch":
+      return present(cronJobState(cronJobShape.fromJson(live, strings), view));
+    case "PersistentVolumeClaim":
+      return present(persistentVolumeClaimState(persistentVolumeClaimShape.fromJson(live, strings)));
+    default:
+      return {
+        lifecycle: live.metadata.deletionTimestamp === undefined ? "running" : "deleting",
+        health: "healthy",
+        isSettled: true,
+      };
+  }
+}
+
+function serving(state: WorkloadState): ObjectState {
+  const isSettled = (state.lifecycle === "running" || state.lifecycle === "stopped") && state.health === "healthy";
+  return withFailure(state, isSettled);
+}
+
+/** Of a kind that need not serve: a claim waits for its first pod, a schedule for its time. */
+function present(state: WorkloadState): ObjectState {
+  return withFailure(state, state.lifecycle !== "failed" && state.lifecycle !== "deleting");
+}
+
+function withFailure(state: WorkloadState, isSettled: boolean): ObjectState {
+  if (state.lifecycle !== "failed") return { ...state, isSettled };
+  return { ...state, isSettled: false, failure: { text: state.message ?? "failed" } };
+}
+
+/** Pods that a quota refuses now may be let in when old ones are gone; a deadline that is over stays over. */
+function deploymentGate(live: LiveObject, pods: readonly Pod[], now: Date): ObjectState {
+  const deployment = deploymentShape.fromJson(live, new Interner(6));
+  const state = serving(deploymentState(deployment, { now, pods }));
+  const { conditions } = deployment.status;
+  const refused = conditionOf(conditions, "ReplicaFailure");
+  if (state.failure === undefined || conditionOf(conditions, "Progressing")?.status === "False") return state;
+  if (refused?.status !== "True") return state;
+  const text = [state.message, refused.message].filter((part) => part !== undefined).join(": ");
+  return { ...state, failure: { text, forMs: msSince(refused.lastTransitionTime, now) ?? 0 } };
+}
+
+function jobGate(live: LiveObject, pods: readonly Pod[], now: Date): ObjectState {
+  const job = jobShape.fromJson(live, new Interner(6));
+  const state = jobState(job, { now, pods });
+  return withFailure(state, isTrue(job.status.conditions, "Complete") || job.spec.suspend);
+}

@@ -1,0 +1,53 @@
+import { objectName } from "../../../crds/group.ts";
+import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import {
+  APPLYSET_LABEL,
+  applySetId,
+  DEPLOYMENT_ID_LABEL,
+  RELEASE_FIELD_MANAGER,
+  RELEASE_ID_LABEL,
+  RESOURCE_ID_LABEL,
+} from "../../../crds/release-names.ts";
+import { type RuleProblem, refOf } from "../release-rules.ts";
+import type { LiveObject } from "./release-api.ts";
+
+const MANAGED_BY = "app.kubernetes.io/managed-by";
+
+/** By what the objects of one deployment are known. */
+export type Membership = Readonly<Record<string, string>>;
+
+export function membershipOf({ spec }: Rollout, grantsNamespace: string): Membership {
+  const { deploymentId } = spec;
+  return {
+    [DEPLOYMENT_ID_LABEL]: deploymentId,
+    [APPLYSET_LABEL]: applySetId(objectName(deploymentId), grantsNamespace),
+  };
+}
+
+/** Whether the deployment's releases have made it. Anything else of that name is the customer's, or another's. */
+export function isMember({ metadata }: Pick<LiveObject, "metadata">, membership: Membership): boolean {
+  return Object.entries(membership).every(([label, value]) => metadata.labels?.[label] === value);
+}
+
+/** Whether releases own fields of it: an object that only carries our labels was made by another hand. */
+export function isApplied({ metadata }: Pick<LiveObject, "metadata">): boolean {
+  return (metadata.managedFields ?? []).some(
+    ({ manager, operation }) => manager === RELEASE_FIELD_MANAGER && operation === "Apply",
+  );
+}
+
+/** Labels that say whose an object is; the others say what it is, and stay when it is let go. */
+export const MEMBER_LABELS = [DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL, RELEASE_ID_LABEL, APPLYSET_LABEL, MANAGED_BY];
+
+/** Objects that would not be found again, or would be taken for another deployment's. */
+export function labelProblems(objects: readonly ReleaseObject[], membership: Membership): readonly RuleProblem[] {
+  return objects.flatMap(({ manifest }) => {
+    const labels = manifest.metadata.labels ?? {};
+    const wrong = Object.entries(membership).filter(([label, value]) => labels[label] !== value);
+    const lacking = [RESOURCE_ID_LABEL, MANAGED_BY].filter((label) => labels[label] === undefined);
+    const names = [...wrong.map(([label]) => label), ...lacking];
+    if (names.length === 0) return [];
+    return [{ ref: refOf(manifest), message: `labels that name this deployment are missing: ${names.join(", ")}` }];
+  });
+}

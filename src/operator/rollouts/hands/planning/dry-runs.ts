@@ -1,0 +1,104 @@
+import type { Clock } from "../../../../base/clock.ts";
+import { ApiError } from "../../../../kube/client/api-error.ts";
+import { type RuleProblem, refOf } from "../../release-rules.ts";
+import { applyObject, isFailure, type Wish } from "../apply-object.ts";
+import { atOnce } from "../at-once.ts";
+import type { Intent } from "../hands.ts";
+import { isMember, type Membership } from "../membership.ts";
+import { whyKept } from "../prune.ts";
+import type { ReleaseApi } from "../release-api.ts";
+import { lackingRights, type Need, needsOf } from "../rights.ts";
+import type { ServedKinds } from "../served-kinds.ts";
+import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
+import { unprovedDryRuns } from "./dry-run-proof.ts";
+import type { Shown } from "./plan.ts";
+
+export interface DryRunPorts {
+  readonly kinds: ServedKinds;
+  readonly membership: Membership;
+  /** How an object is wished for. */
+  readonly wishFor: (target: Target) => Omit<Wish, "isDryRun">;
+  readonly clock: Clock;
+}
+
+/** What is different of an object that is detached. */
+const LET_GO = [".metadata.labels", ".metadata.managedFields"];
+
+/**
+ * Tries everything out, as an account that can do nothing else, and collects all that speaks against it.
+ *
+ * @param problems of the rules: these objects are not tried.
+ * @param namespaces that are accepted and concerned, at least one.
+ * @throws ApiError when the API server is busy or away: then nothing is known.
+ */
+export async function dryRuns(
+  { kinds, membership, wishFor, clock }: DryRunPorts,
+  api: ReleaseApi,
+  intent: Intent,
+  namespaces: readonly [string, ...string[]],
+  problems: readonly RuleProblem[],
+  signal: AbortSignal,
+): Promise<Shown> {
+  const refused = new Set(problems.map(({ ref }) => ref));
+  const isDetach = intent.rollout.spec.action === "detach";
+  const lines = isDetach ? [] : intent.objects.filter(({ manifest }) => !refused.has(refOf(manifest)));
+  const wanted = await targetsOf(kinds, api.exchange, lines, signal);
+  const ending = isDetach ? [...intent.objects, ...outdated(intent)] : outdated(intent);
+  const accepted = ending.filter(({ manifest }) => namespaces.includes(manifest.metadata.namespace ?? ""));
+  const going = await targetsOf(kinds, api.exchange, accepted, signal);
+  const needs = [...needsOf("apply", wanted.targets), ...needsOf(isDetach ? "detach" : "prune", going.targets)];
+  const lacking = await lackingRights(api.exchange, needs, clock, signal);
+  const unproved = await unprovedDryRuns(api, namespaces[0], clock, signal);
+  const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
+  const nothing = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [] };
+  if (unproved !== undefined) return { ...nothing, problems: [{ ref: "", message: unproved }, ...found] };
+  const may = ({ resource, line }: Target): boolean =>
+    !lacking.some((need) => need.resource === resource && need.namespace === line.manifest.metadata.namespace);
+
+  const created: string[] = [];
+  const changed: Shown["changed"][number][] = [];
+  const overrides: Shown["overrides"][number][] = [];
+  let unchanged = 0;
+  const targets = wanted.targets.filter(may);
+  const results = await atOnce(targets, AT_ONCE, async (target) => {
+    const result = await applyObject(api, membership, { ...wishFor(target), isDryRun: true }, signal);
+    if (isFailure(result) && result.isTemporary) throw result.cause ?? busy(result.message);
+    return { ref: target.ref, result };
+  });
+  for (const { ref, result } of results) {
+    if (isFailure(result)) {
+      found.push({ ref, message: result.message });
+      continue;
+    }
+    overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
+    if (result.did === "created") created.push(ref);
+    else if (result.did === "changed") changed.push({ ref, fields: result.fields });
+    else unchanged += 1;
+  }
+  const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
+    const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
+    if (seen === undefined) return [];
+    const isKept = isDetach ? !isMember(seen, membership) : whyKept(seen, target, membership) !== undefined;
+    return isKept ? [] : [target.ref];
+  });
+  const refs = ended.flat();
+  if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
+  return { created, changed, unchanged, pruned: isDetach ? [] : refs, overrides, problems: found };
+}
+
+function busy(message: string): ApiError {
+  return new ApiError(message, { status: 409, reason: "Conflict" });
+}
+
+/** One problem for each kind and namespace. */
+function lackingProblems(lacking: readonly Need[]): readonly RuleProblem[] {
+  const verbs = new Map<string, string[]>();
+  for (const { verb, resource, namespace } of lacking) {
+    const ref = `${resource.kind}${resource.group === "" ? "" : `.${resource.group}`}/${namespace}/`;
+    verbs.set(ref, [...(verbs.get(ref) ?? []), verb]);
+  }
+  return [...verbs].map(([ref, lacked]) => ({
+    ref,
+    message: `the role of releases does not allow here: ${lacked.join(", ")}`,
+  }));
+}

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import type { Intent } from "../hands.ts";
+import { planned, type Shown } from "./plan.ts";
+
+const NOTHING: Shown = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], problems: [] };
+const line = (value: string) => ({
+  ...{ wave: 0, frozen: false, resourceId: "a" },
+  manifest: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "shop" }, data: { value } },
+});
+const intent = (value = "1", action = "update"): Intent => ({
+  rollout: { spec: { action } } as Intent["rollout"],
+  ...{ objects: [line(value)], former: [], takeOver: [], namespaces: ["shop"] },
+});
+const digest = (shown: Partial<Shown>, of = intent()): string => planned(of, { ...NOTHING, ...shown }).plannedDigest;
+
+test("the digest covers the content, the action and the objects of each verb, in any order", () => {
+  const overrides = [{ ref: "a", field: ".spec.replicas", manager: "kubectl" }];
+  const all = [
+    digest({}),
+    digest({}, intent("2")),
+    digest({}, intent("1", "install")),
+    digest({ created: ["a"] }),
+    digest({ created: ["a", "b"] }),
+    digest({ changed: [{ ref: "a", fields: [".x"] }] }),
+    digest({ pruned: ["a"] }),
+    digest({ overrides }),
+  ];
+  expect(new Set(all).size).toBe(all.length);
+  expect(digest({ created: ["b", "a"] })).toBe(digest({ created: ["a", "b"] }));
+  expect(digest({ unchanged: 3, problems: [{ ref: "a", message: "no" }] })).toBe(digest({}));
+  expect(digest({ overrides: [...overrides, ...overrides] })).toBe(digest({ overrides }));
+});
+
+test("it fits the status: a hundred lines, fifty overrides and refusals, each of bounded length", () => {
+  const names = Array.from({ length: 150 }, (_, index) => `ConfigMap/shop/${"n".repeat(400)}-${index}`);
+  const overrides = names.map((ref) => ({ ref, field: "f".repeat(300), manager: "m".repeat(300) }));
+  const problems = names.map((ref) => ({ ref, message: "p".repeat(600) }));
+  const { plan, problems: told } = planned(intent(), { ...NOTHING, created: names, overrides, problems });
+  expect(plan).toMatchObject({ create: 150, refused: told });
+  expect(plan.changes).toHaveLength(100);
+  expect(plan.changes?.at(-1)).toBe("and 51 more");
+  expect([plan.overrides?.length, told.length]).toEqual([50, 50]);
+  expect(Math.max(...(plan.changes ?? []).map(({ length }) => length))).toBe(400);
+  const [override] = plan.overrides ?? [];
+  expect([override?.ref.length, override?.field.length, override?.manager.length]).toEqual([320, 256, 128]);
+  expect(told[0]?.message).toHaveLength(512);
+});
+
+test("a plan of nothing says no more than that", () => {
+  expect(planned(intent(), { ...NOTHING, unchanged: 4 }).plan).toEqual({
+    create: 0,
+    change: 0,
+    prune: 0,
+    unchanged: 4,
+  });
+});

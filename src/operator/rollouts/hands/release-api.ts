@@ -1,0 +1,129 @@
+import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
+import { RELEASE_FIELD_MANAGER } from "../../../crds/release-names.ts";
+import { ApiError } from "../../../kube/client/api-error.ts";
+import type { JsonPatchOperation } from "../../../kube/client/client-options.ts";
+import type { Exchange } from "../../../kube/client/exchange.ts";
+import { collectionPath, objectPath } from "../../../kube/objects/paths.ts";
+import type { DynamicObject, ObjectKey, ObjectMeta, Resource } from "../../../kube/objects/resource.ts";
+
+/** An object as the API server has it, with who owns which of its fields. */
+export interface LiveObject extends DynamicObject {
+  readonly metadata: ObjectMeta & {
+    readonly managedFields?: readonly { readonly manager?: string; readonly operation?: string }[];
+  };
+}
+
+export interface ApplyMode {
+  readonly isDryRun: boolean;
+  /** Takes fields from their present managers. */
+  readonly force: boolean;
+}
+
+/** Longest list of objects that is read of one kind and namespace. */
+const MAX_LISTED = 500;
+/** No object has it, because the store's first revision is a later one: an apply with it makes an object, or is refused. */
+const NEVER_A_VERSION = "1";
+
+/** The verbs of a release, as one of its accounts. Nothing is written before `fence` says that this process leads. */
+export class ReleaseApi {
+  readonly exchange: Exchange;
+  readonly #fence: () => void;
+
+  constructor(exchange: Exchange, fence: () => void) {
+    this.exchange = exchange;
+    this.#fence = fence;
+  }
+
+  async get(resource: Resource, key: ObjectKey, signal: AbortSignal): Promise<LiveObject | undefined> {
+    return absent(this.exchange.json<LiveObject>({ method: "GET", path: objectPath(resource, key) }, signal));
+  }
+
+  /** The first {@link MAX_LISTED}. */
+  async list(
+    resource: Resource,
+    namespace: string,
+    labelSelector: string,
+    signal: AbortSignal,
+  ): Promise<readonly LiveObject[]> {
+    const query = { labelSelector, limit: MAX_LISTED };
+    const path = collectionPath(resource, namespace);
+    const { items } = await this.exchange.json<{ readonly items: readonly LiveObject[] | null }>(
+      { method: "GET", path, query },
+      signal,
+    );
+    return items ?? [];
+  }
+
+  /**
+   * Server-side apply to exactly the object that was looked at, in the version that was.
+   *
+   * @param seen undefined: none of that name.
+   * @throws ApiError 409 when one has appeared, or this one was changed, in between: a release never writes to an object
+   * that it has not judged, and tells as its own no change that another has made.
+   */
+  apply(
+    resource: Resource,
+    manifest: ReleaseManifest,
+    seen: LiveObject | undefined,
+    { isDryRun, force }: ApplyMode,
+    signal: AbortSignal,
+  ): Promise<LiveObject> {
+    const only =
+      seen === undefined
+        ? { resourceVersion: NEVER_A_VERSION }
+        : { uid: seen.metadata.uid, resourceVersion: seen.metadata.resourceVersion };
+    if (!isDryRun) this.#fence();
+    return this.exchange.json<LiveObject>(
+      {
+        method: "PATCH",
+        path: objectPath(resource, manifest.metadata),
+        query: { fieldManager: RELEASE_FIELD_MANAGER, force, ...dryRun(isDryRun) },
+        body: { ...manifest, metadata: { ...manifest.metadata, ...only } },
+        contentType: "application/apply-patch+yaml",
+      },
+      signal,
+    );
+  }
+
+  /** A plain create, which no release needs: the proof that an account is held to dry runs. */
+  create(resource: Resource, manifest: ReleaseManifest, signal: AbortSignal): Promise<LiveObject> {
+    this.#fence();
+    const path = collectionPath(resource, manifest.metadata.namespace);
+    return this.exchange.json<LiveObject>({ method: "POST", path, body: manifest }, signal);
+  }
+
+  patch(
+    resource: Resource,
+    key: ObjectKey,
+    body: readonly JsonPatchOperation[],
+    signal: AbortSignal,
+  ): Promise<LiveObject> {
+    this.#fence();
+    const query = { fieldManager: RELEASE_FIELD_MANAGER };
+    const contentType = "application/json-patch+json";
+    const path = objectPath(resource, key);
+    return this.exchange.json<LiveObject>({ method: "PATCH", path, query, body, contentType }, signal);
+  }
+
+  /** Of exactly this object. False: it is gone already. @throws ApiError 409 when the name is another object's now. */
+  async delete(resource: Resource, { metadata }: LiveObject, signal: AbortSignal): Promise<boolean> {
+    this.#fence();
+    const { uid } = metadata;
+    const body = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Foreground", preconditions: { uid } };
+    const path = objectPath(resource, metadata);
+    return (await absent(this.exchange.bytes({ method: "DELETE", path, body }, signal))) !== undefined;
+  }
+}
+
+function dryRun(isDryRun: boolean): { readonly dryRun?: "All" } {
+  return isDryRun ? { dryRun: "All" } : {};
+}
+
+async function absent<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.isNotFound) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { Exchange } from "../../../kube/client/exchange.ts";
+import type { Resource } from "../../../kube/objects/resource.ts";
+import { type RuleProblem, refOf } from "../release-rules.ts";
+import type { Intent } from "./hands.ts";
+import type { ServedKinds } from "./served-kinds.ts";
+
+/** An object of a release with the path by which it is reached. */
+export interface Target {
+  readonly ref: string;
+  readonly line: ReleaseObject;
+  readonly resource: Resource;
+}
+
+export interface Targets {
+  readonly targets: readonly Target[];
+  readonly problems: readonly RuleProblem[];
+}
+
+/** @throws ApiError when the API server cannot be asked. */
+export async function targetsOf(
+  kinds: ServedKinds,
+  exchange: Exchange,
+  lines: readonly ReleaseObject[],
+  signal: AbortSignal,
+): Promise<Targets> {
+  const manifests = lines.map(({ manifest }) => manifest);
+  const resourceOf = await kinds.of(exchange, manifests, signal);
+  const targets: Target[] = [];
+  const problems: RuleProblem[] = [];
+  for (const line of lines) {
+    const ref = refOf(line.manifest);
+    const resource = resourceOf(line.manifest);
+    if (resource === undefined) {
+      problems.push({ ref, message: `this cluster serves no ${line.manifest.kind} of ${line.manifest.apiVersion}` });
+    } else if (resource.namespaced) targets.push({ ref, line, resource });
+    else problems.push({ ref, message: "objects of the whole cluster are not installed" });
+  }
+  return { targets, problems };
+}
+
+/** What of the content before is no part of the present one. */
+export function outdated({ objects, former }: Pick<Intent, "objects" | "former">): readonly ReleaseObject[] {
+  const kept = new Set(objects.map(({ manifest }) => refOf(manifest)));
+  return former.filter(({ manifest }) => !kept.has(refOf(manifest)));
+}
+
+/** Namespaces that these objects lie in, as far as the customer accepts the deployment there. */
+export function namespacesOf(lines: readonly ReleaseObject[], { namespaces }: Pick<Intent, "namespaces">): string[] {
+  const named = new Set(lines.map(({ manifest }) => manifest.metadata.namespace));
+  return namespaces.filter((namespace) => named.has(namespace));
+}
+
+/** Requests of one rollout under way at once. */
+export const AT_ONCE = 8;

@@ -1,0 +1,147 @@
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
+import type { WaveHealth } from "../../../src/operator/rollouts/hands/hands.ts";
+import { eventually, signal } from "../wait.ts";
+import { configMap, deployment, member, useHands } from "./hands-world.ts";
+
+// Whether a wave has come up, on a real API server with its controllers. The clock is moved, the pods' times are true.
+
+const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
+const world = useHands(cluster);
+let silent: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  silent = await world.silentNode();
+});
+beforeEach(() => {
+  world.clock.shiftMs = 0;
+});
+
+/** Applies the objects as a wave, and gives a look at it so many seconds later. */
+async function wave(namespace: string, manifests: readonly ReleaseManifest[]) {
+  const objects = manifests.map((manifest) => member(manifest));
+  const intent = await world.intent("install", { objects, namespaces: [namespace] });
+  const hands = await world.hands();
+  const startedAt = new Date();
+  const until = world.until();
+  expect((await hands.apply(intent, 0, until, signal())).failures).toEqual([]);
+  return (laterMs = 0): Promise<WaveHealth> => {
+    world.clock.shiftMs = laterMs;
+    return hands.health(intent, 0, startedAt, until, signal());
+  };
+}
+
+const job = (namespace: string, nodeSelector?: Readonly<Record<string, string>>): ReleaseManifest => ({
+  ...{ apiVersion: "batch/v1", kind: "Job", metadata: { name: "migrate", namespace } },
+  spec: {
+    backoffLimit: 0,
+    template: {
+      spec: {
+        ...{ automountServiceAccountToken: false, restartPolicy: "Never", ...(nodeSelector && { nodeSelector }) },
+        containers: [{ name: "c", image: "registry.example/migrate:1" }],
+      },
+    },
+  },
+});
+
+test("pods have to be ready for ten seconds; what has no health is well when it is there", async () => {
+  const shop = await world.namespace();
+  const api = deployment(shop, "api", { replicas: 2 });
+  const look = await wave(shop, [api, configMap(shop, "settings", {})]);
+  await world.ready(api);
+  const early = await look();
+  expect(early).toMatchObject({ verdict: "waiting" });
+  expect(early.againMs).toBeGreaterThan(1_000);
+  expect(early.againMs).toBeLessThanOrEqual(5_000);
+  expect(await look(12_000)).toEqual({
+    verdict: "healthy",
+    againMs: 0,
+    resources: [
+      { resourceId: "api", state: "running", health: "healthy", message: "" },
+      { resourceId: "settings", state: "running", health: "healthy", message: "" },
+    ],
+  });
+});
+
+test("an image that cannot be pulled is waited for two minutes, not until the deadline", async () => {
+  const shop = await world.namespace();
+  const look = await wave(shop, [deployment(shop, "api", { nodeSelector: silent })]);
+  const waiting = { reason: "ImagePullBackOff", message: "Back-off pulling image registry.example/app:1" };
+  await world.report(shop, {
+    phase: "Pending",
+    conditions: [{ type: "Ready", status: "False", lastTransitionTime: new Date().toISOString() }],
+    containerStatuses: [
+      {
+        ...{ name: "c", image: "registry.example/app:1", imageID: "" },
+        ready: false,
+        restartCount: 0,
+        state: { waiting },
+      },
+    ],
+  });
+  expect(await look(100_000)).toMatchObject({ verdict: "waiting", resources: [{ resourceId: "api" }] });
+  expect(await look(130_000)).toMatchObject({
+    verdict: "failed",
+    message: expect.stringMatching(/^Deployment\.apps\/.*ImagePullBackOff.*Back-off pulling image/),
+  });
+});
+
+test("pods that a quota refuses fail the wave after two minutes, in the quota's words", async () => {
+  const shop = await world.namespace();
+  const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "none", namespace: shop } };
+  await cluster().apply([{ ...quota, spec: { hard: { pods: "0" } } }]);
+  const look = await wave(shop, [deployment(shop, "api")]);
+  await eventually(look, ({ resources }) => resources[0]?.state === "failed");
+  expect(await look()).toMatchObject({ verdict: "waiting" });
+  expect(await look(130_000)).toMatchObject({
+    verdict: "failed",
+    message: expect.stringContaining("exceeded quota: none"),
+  });
+});
+
+test("a Job that has ended well is well at once", async () => {
+  const shop = await world.namespace();
+  const look = await wave(shop, [job(shop)]);
+  expect(await eventually(look, ({ verdict }) => verdict !== "waiting")).toMatchObject({ verdict: "healthy" });
+});
+
+test("a Job that has failed fails the wave at once", async () => {
+  const shop = await world.namespace();
+  const look = await wave(shop, [job(shop, silent)]);
+  expect(await look()).toMatchObject({ verdict: "waiting" });
+  const terminated = { exitCode: 1, reason: "Error" };
+  await world.report(shop, {
+    phase: "Failed",
+    containerStatuses: [
+      { ...{ name: "c", image: "a", imageID: "" }, ready: false, restartCount: 0, state: { terminated } },
+    ],
+  });
+  expect(await eventually(look, ({ verdict }) => verdict !== "waiting")).toMatchObject({
+    verdict: "failed",
+    message: expect.stringContaining("Job failed (BackoffLimitExceeded)"),
+  });
+});
+
+test("what cannot be scheduled is waited for until the deadline of its own, and a minute", async () => {
+  const shop = await world.namespace();
+  const nowhere = { nodeSelector: { "example.com/nowhere": "yes" }, progressDeadlineSeconds: 300 };
+  const look = await wave(shop, [deployment(shop, "api", nowhere)]);
+  expect(await look(350_000)).toMatchObject({ verdict: "waiting" });
+  expect(await look(361_000)).toMatchObject({
+    verdict: "failed",
+    message: expect.stringMatching(/not healthy after 361 s: 0 of 1 ready/),
+  });
+});
+
+test("an object that is taken away is missed, for ten minutes", async () => {
+  const shop = await world.namespace();
+  const look = await wave(shop, [configMap(shop, "settings", {})]);
+  expect(await look()).toMatchObject({ verdict: "healthy" });
+  await world.send("DELETE", `/api/v1/namespaces/${shop}/configmaps/settings`);
+  expect(await look()).toMatchObject({
+    verdict: "waiting",
+    resources: [{ resourceId: "settings", state: "pending", health: "unknown", message: "" }],
+  });
+  expect(await look(601_000)).toMatchObject({ verdict: "failed", message: expect.stringContaining("it is not there") });
+});

@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, onTestFinished } from "vitest";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
+import { DEFAULT_NAMES, objectName, operationRole } from "../../../src/crds/group.ts";
+import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
+import { ROLLOUT, type Rollout, type RolloutAction } from "../../../src/crds/kinds/rollout.ts";
+import { APPLYSET_LABEL, applySetId, DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../../src/crds/release-names.ts";
+import { Client } from "../../../src/kube/client/client.ts";
+import { type Connection, connect, type WireRequest } from "../../../src/kube/client/connection.ts";
+import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
+import { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
+import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
+import { RELEASE_KINDS } from "../../../src/operator/rollouts/release-rules.ts";
+import { eventually, signal } from "../wait.ts";
+
+const GRANTS = DEFAULT_NAMES.grantsNamespace;
+const POLICY = "sallyport-plan-accounts";
+const ROLE = operationRole("release", "apply");
+const LENDING = { grantsNamespace: GRANTS, roleKind: "ClusterRole", role: ROLE } as const;
+const DEPLOYMENT_ID = "dep_1";
+
+/** What a test sees of an object. */
+export interface Live {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly managedFields?: readonly { readonly manager: string }[];
+  };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly nodeName?: string;
+    readonly template?: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+  };
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** What happens around each request of the hands. What `after` throws ends them as a crash would. */
+export interface Around {
+  readonly before?: (request: WireRequest) => Promise<void>;
+  readonly after?: () => void;
+}
+
+/** Wall time that a test may move. */
+class ShiftedClock implements Clock {
+  shiftMs = 0;
+  monotonicMs = (): number => systemClock.monotonicMs();
+  after = (delayMs: number, task: () => void): (() => void) => systemClock.after(delayMs, task);
+  wallNow(): Date {
+    return new Date(Date.now() + this.shiftMs);
+  }
+}
+
+/** A cluster in which releases may be rolled out: the kind, the role, and the policy that holds plans to dry runs. */
+export class HandsWorld {
+  readonly clock = new ShiftedClock();
+  readonly #cluster: () => Cluster;
+  #admin: Connection | undefined;
+  #made = 0;
+
+  constructor(cluster: () => Cluster) {
+    this.#cluster = cluster;
+  }
+
+  async open(): Promise<void> {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
+    await this.#cluster().apply([namespace, customResourceDefinition(ROLLOUT), role()]);
+    await this.policy(true);
+    this.#admin = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
+  }
+
+  async close(): Promise<void> {
+    await this.#admin?.close();
+  }
+
+  /** Adds or removes the policy. It is in force some time later: a plan waits for that by itself. */
+  async policy(isThere: boolean): Promise<void> {
+    if (isThere) await this.#cluster().apply(planPolicy());
+    else await this.#cluster().kubectl(["delete", "validatingadmissionpolicybinding", POLICY]);
+  }
+
+  /** A namespace of its own for one test, with the names of its objects. */
+  async namespace(): Promise<string> {
+    this.#made += 1;
+    const name = `shop-${this.#made}`;
+    await this.#cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name } }]);
+    return name;
+  }
+
+  async hands(around: Around = {}): Promise<ClusterHands> {
+    const connection = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
+    onTestFinished(() => connection.close());
+    const client = new Client(watched(connection, around));
+    return new ClusterHands({
+      access: new RolloutAccess(client, LENDING),
+      clientFor: (token) => client.withToken(token),
+      grantsNamespace: GRANTS,
+      rules: { kinds: RELEASE_KINDS, registries: [], mayExpose: false },
+      fence: () => undefined,
+      clock: this.clock,
+    });
+  }
+
+  /** A rollout that the API server has: accounts go when their owner is not there. */
+  async intent(action: RolloutAction, parts: Partial<Intent> = {}): Promise<Intent> {
+    this.#made += 1;
+    const rolloutId = `duop-${this.#made}`;
+    const digest = `sha256:${"a".repeat(64)}`;
+    const times = { requestedAt: "2026-01-01T12:00:00Z", deadline: "2026-01-01T13:00:00Z" };
+    const spec = { rolloutId, deploymentId: DEPLOYMENT_ID, action, contentName: "rel-1", contentDigest: digest };
+    const body = { apiVersion: "sallyport.dev/v1alpha1", kind: ROLLOUT.kind, metadata: { name: rolloutId } };
+    const path = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/${ROLLOUT.plural}`;
+    const answer = await this.send("POST", path, { ...body, spec: { ...spec, ...times } });
+    return { rollout: answer as Rollout, objects: [], former: [], takeOver: [], namespaces: [], ...parts };
+  }
+
+  until(): Date {
+    return new Date(this.clock.wallNow().getTime() + 3_600_000);
+  }
+
+  async send(method: string, path: string, body?: object, contentType?: string): Promise<unknown> {
+    const call = { method, path, ...(body && { body }), ...(contentType !== undefined && { contentType }) };
+    const answer = await this.#cluster().request(call);
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+
+  /** Undefined: it is not there. */
+  async read({ apiVersion, kind, metadata }: ReleaseManifest): Promise<Live | undefined> {
+    const { status, body } = await this.#cluster().request({ path: pathOf(apiVersion, kind, metadata) });
+    return status === 404 ? undefined : (body as Live);
+  }
+
+  /** As a customer's tool of that name, with force as `kubectl edit` has it. */
+  async change(manifest: ReleaseManifest, manager = "customer"): Promise<void> {
+    const { apiVersion, kind, metadata } = manifest;
+    const path = `${pathOf(apiVersion, kind, metadata)}?fieldManager=${manager}&force=true`;
+    await this.send("PATCH", path, manifest, "application/apply-patch+yaml");
+  }
+
+  /** What of this rollout's accounts and bindings is there. */
+  async lent({ rollout }: Intent, namespace: string): Promise<readonly string[]> {
+    if (this.#admin === undefined) throw new Error("the world is not open");
+    const found = await new RolloutAccess(new Client(this.#admin), LENDING).leftOvers([namespace], signal());
+    const own = found.filter(({ rolloutUid }) => rolloutUid === rollout.metadata.uid);
+    return own.map(({ kind, object }) => `${kind} ${object.metadata.name}`);
+  }
+
+  /** The pods of a Deployment are there and ready, as its status says. */
+  async ready(manifest: ReleaseManifest): Promise<void> {
+    await eventually(
+      () => this.read(manifest),
+      (live) => (live as { status?: { readyReplicas?: number } }).status?.readyReplicas === live.spec?.replicas,
+    );
+  }
+
+  /** A node that no program runs pods for: its pods are what a test says. */
+  async silentNode(): Promise<Readonly<Record<string, string>>> {
+    const labels = { "example.com/silent": "yes" };
+    const amounts = { cpu: "64", memory: "64Gi", pods: "500" };
+    const conditions = [{ type: "Ready", status: "True", reason: "Test", message: "", lastHeartbeatTime: now() }];
+    const status = { capacity: amounts, allocatable: amounts, conditions };
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "silent", labels }, status };
+    await this.send("POST", "/api/v1/nodes", node);
+    return labels;
+  }
+
+  /** The only pod of the namespace, once it is on a node, gets this status. */
+  async report(namespace: string, status: object): Promise<void> {
+    const [pod] = await eventually(
+      () => this.pods(namespace),
+      (all) => all.length > 0 && all.every(({ spec }) => spec?.nodeName !== undefined),
+    );
+    const path = `/api/v1/namespaces/${namespace}/pods/${pod?.metadata.name}/status`;
+    await this.send("PATCH", path, { status }, "application/merge-patch+json");
+  }
+
+  async pods(namespace: string): Promise<readonly Live[]> {
+    const list = await this.send("GET", `/api/v1/namespaces/${namespace}/pods`);
+    return (list as { readonly items: readonly Live[] }).items;
+  }
+}
+
+export function useHands(cluster: () => Cluster): HandsWorld {
+  const world = new HandsWorld(cluster);
+  beforeAll(() => world.open(), 120_000);
+  afterAll(() => world.close());
+  return world;
+}
+
+function watched(connection: Connection, around: Around): Connection {
+  return {
+    ...{ server: connection.server, userAgent: connection.userAgent, namespace: connection.namespace },
+    async request(request, each) {
+      await around.before?.(request);
+      const answer = await connection.request(request, each);
+      try {
+        around.after?.();
+      } catch (error) {
+        answer.body.resume();
+        throw error;
+      }
+      return answer;
+    },
+    open: (request, each) => connection.open(request, each),
+    upgrade: (request, upgrade, each) => connection.upgrade(request, upgrade, each),
+    withToken: (token) => watched(connection.withToken(token), around),
+    close: () => connection.close(),
+  };
+}
+
+function now(): string {
+  return new Date().toISOString();
+}
+
+function pathOf(apiVersion: string, kind: string, { namespace, name }: ReleaseManifest["metadata"]): string {
+  const root = apiVersion.includes("/") ? "/apis" : "/api";
+  return `${root}/${apiVersion}/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`;
+}
+
+/** With the labels that the agent writes. */
+export function member(manifest: ReleaseManifest, more: Partial<ReleaseObject> = {}): ReleaseObject {
+  const { metadata } = manifest;
+  const labels = {
+    ...metadata.labels,
+    [DEPLOYMENT_ID_LABEL]: DEPLOYMENT_ID,
+    [RESOURCE_ID_LABEL]: metadata.name,
+    [APPLYSET_LABEL]: applySetId(objectName(DEPLOYMENT_ID), GRANTS),
+    "app.kubernetes.io/managed-by": "sallyport",
+  };
+  const labelled = { ...manifest, metadata: { ...metadata, labels } };
+  return { wave: 0, frozen: false, resourceId: metadata.name, ...more, manifest: labelled };
+}
+
+export const configMap = (
+  namespace: string,
+  name: string,
+  data: Readonly<Record<string, string>>,
+): ReleaseManifest => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, namespace },
+  data,
+});
+
+export interface DeploymentOptions {
+  readonly image?: string;
+  readonly replicas?: number;
+  readonly app?: string;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly progressDeadlineSeconds?: number;
+}
+
+export function deployment(namespace: string, name: string, options: DeploymentOptions = {}): ReleaseManifest {
+  const { image = "registry.example/app:1", replicas = 1, app = name, nodeSelector, progressDeadlineSeconds } = options;
+  const labels = { app };
+  const pod = {
+    automountServiceAccountToken: false,
+    containers: [{ name: "c", image }],
+    ...(nodeSelector && { nodeSelector }),
+  };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace },
+    spec: {
+      ...(progressDeadlineSeconds !== undefined && { progressDeadlineSeconds }),
+      ...{ replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } },
+    },
+  };
+}
+
+function role(): object & { readonly kind: string } & Readonly<Record<string, unknown>> {
+  const verbs = ["get", "list", "watch", "create", "patch", "delete"];
+  const rules = [
+    { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs },
+    { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs },
+    { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
+    { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+  ];
+  return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: ROLE }, rules };
+}
+
+function planPolicy(): readonly Readonly<Record<string, unknown>>[] {
+  const rule = { apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"] };
+  const matchConstraints = { resourceRules: [{ ...rule, operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"] }] };
+  const expression = `request.userInfo.username.startsWith('system:serviceaccount:${GRANTS}:plan-')`;
+  const spec = {
+    failurePolicy: "Fail",
+    matchConstraints,
+    matchConditions: [{ name: "plan-accounts", expression }],
+    validations: [{ expression: "has(request.dryRun) && request.dryRun", message: "a plan does dry runs only" }],
+  };
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const metadata = { name: POLICY };
+  return [
+    { apiVersion, kind: "ValidatingAdmissionPolicy", metadata, spec },
+    {
+      ...{ apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata },
+      spec: { policyName: POLICY, validationActions: ["Deny"] },
+    },
+  ];
+}

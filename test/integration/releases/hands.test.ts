@@ -1,0 +1,209 @@
+import { describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
+import type { WireRequest } from "../../../src/kube/client/connection.ts";
+import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
+import { PROBE } from "../../../src/operator/rollouts/hands/planning/dry-run-proof.ts";
+import { eventually, signal } from "../wait.ts";
+import { configMap, type DeploymentOptions, deployment, member, useHands } from "./hands-world.ts";
+
+const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
+const world = useHands(cluster);
+
+const image = (live: Awaited<ReturnType<typeof world.read>>): string | undefined =>
+  live?.spec?.template?.spec.containers[0]?.image;
+
+async function install(intent: Intent, waves = 1): Promise<void> {
+  const hands = await world.hands();
+  for (let wave = 0; wave < waves; wave += 1) {
+    expect((await hands.apply(intent, wave, world.until(), signal())).failures).toEqual([]);
+  }
+}
+
+describe("a plan", () => {
+  test("shows what would be done, changes nothing, and leaves no account", async () => {
+    const shop = await world.namespace();
+    const kept = configMap(shop, "kept", { a: "1" });
+    const going = configMap(shop, "going", { a: "1" });
+    const former = [member(kept), member(going), member(deployment(shop, "api"))];
+    await install(await world.intent("install", { objects: former, namespaces: [shop] }));
+    const next = deployment(shop, "api", { image: "registry.example/app:2" });
+    const objects = [member(kept), member(next), member(configMap(shop, "new", {}), { wave: 1 })];
+    const before = await Promise.all([kept, going, next].map((each) => world.read(each)));
+    const intent = await world.intent("update", { objects, former, namespaces: [shop] });
+    const hands = await world.hands();
+    const { plan, problems, plannedDigest } = await hands.plan(intent, signal());
+    expect(problems).toEqual([]);
+    expect(plan).toEqual({
+      ...{ create: 1, change: 1, prune: 1, unchanged: 1 },
+      changes: [
+        `create ConfigMap/${shop}/new`,
+        `change Deployment.apps/${shop}/api: .spec.template.spec.containers[name="c"].image`,
+        `delete ConfigMap/${shop}/going`,
+      ],
+    });
+    const versions = (all: typeof before) => all.map((each) => each?.spec ?? each?.metadata.resourceVersion);
+    expect(versions(await Promise.all([kept, going, next].map((each) => world.read(each))))).toEqual(versions(before));
+    expect(await world.read(configMap(shop, "new", {}))).toBeUndefined();
+    expect(await world.lent(intent, shop)).toEqual([]);
+    expect((await hands.plan(intent, signal())).plannedDigest).toBe(plannedDigest);
+    await world.change(configMap(shop, "going", { b: "theirs" }));
+    expect((await hands.plan({ ...intent, former: [] }, signal())).plannedDigest).not.toBe(plannedDigest);
+  });
+
+  test("collects what speaks against it: an immutable field, a strange object, a rule, labels, a lacking right", async () => {
+    const shop = await world.namespace();
+    await install(await world.intent("install", { objects: [member(deployment(shop, "api"))], namespaces: [shop] }));
+    await world.change(configMap(shop, "theirs", { a: "1" }));
+    const budget: ReleaseManifest = {
+      ...{ apiVersion: "policy/v1", kind: "PodDisruptionBudget" },
+      ...{ metadata: { name: "pdb", namespace: shop }, spec: { minAvailable: 1 } },
+    };
+    const unlabelled = { wave: 0, frozen: false, resourceId: "x", manifest: configMap(shop, "unlabelled", {}) };
+    const objects = [
+      member(deployment(shop, "api", { app: "other" })),
+      member(configMap(shop, "theirs", { a: "2" })),
+      member(configMap("kube-system", "elsewhere", {})),
+      unlabelled,
+      member(budget),
+      member(configMap(shop, "fine", { a: "1" })),
+    ];
+    const intent = await world.intent("update", { objects, namespaces: [shop] });
+    const { plan, problems } = await (await world.hands()).plan(intent, signal());
+    expect(problems.toSorted((one, other) => (one.ref < other.ref ? -1 : 1))).toEqual([
+      { ref: "ConfigMap/kube-system/elsewhere", message: expect.stringContaining("kube-system") },
+      { ref: `ConfigMap/${shop}/theirs`, message: expect.stringContaining("NotOurs") },
+      { ref: `ConfigMap/${shop}/unlabelled`, message: expect.stringContaining("labels") },
+      { ref: `Deployment.apps/${shop}/api`, message: "spec.selector: field is immutable" },
+      {
+        ref: `PodDisruptionBudget.policy/${shop}/`,
+        message: expect.stringMatching(/role .* get, list, create, patch/),
+      },
+    ]);
+    expect(plan).toMatchObject({ create: 1, change: 0, refused: problems });
+  });
+
+  test("is not made without the policy that holds it to dry runs, and is made once the policy is there", async () => {
+    const shop = await world.namespace();
+    const objects = [member(configMap(shop, "new", {}))];
+    const intent = await world.intent("install", { objects, namespaces: [shop] });
+    const hands = await world.hands();
+    await world.policy(false);
+    try {
+      await eventually(
+        () => hands.plan(intent, signal()),
+        ({ problems }) => problems[0]?.message.includes("sallyport-plan-accounts") === true,
+      );
+      expect(await world.read(configMap(shop, PROBE, {}))).toBeUndefined();
+    } finally {
+      await world.policy(true);
+    }
+    expect(await hands.plan(intent, signal())).toMatchObject({ problems: [], plan: { create: 1 } });
+  });
+});
+
+describe("an apply", () => {
+  test("of the same again writes nothing", async () => {
+    const shop = await world.namespace();
+    const manifests = [deployment(shop, "api", { replicas: 0 }), configMap(shop, "settings", { a: "1" })];
+    const intent = await world.intent("install", {
+      objects: manifests.map((each) => member(each)),
+      namespaces: [shop],
+    });
+    const hands = await world.hands();
+    const first = await hands.apply(intent, 0, world.until(), signal());
+    expect(first).toEqual({ created: 2, changed: 0, unchanged: 0, overrides: [], failures: [] });
+    const settled = () =>
+      eventually(
+        () => world.read(manifests[0] as ReleaseManifest),
+        (live) => (live as { status?: { observedGeneration?: number } }).status?.observedGeneration === 1,
+      );
+    await settled();
+    const versions = async () =>
+      Promise.all(manifests.map(async (each) => (await world.read(each))?.metadata.resourceVersion));
+    const before = await versions();
+    const again = await hands.apply(intent, 0, world.until(), signal());
+    expect(again).toEqual({ created: 0, changed: 0, unchanged: 2, overrides: [], failures: [] });
+    expect(await versions()).toEqual(before);
+  });
+
+  test("leaves a customer's replicas and image as they are, tells of them, and takes them where the customer says so", async () => {
+    const shop = await world.namespace();
+    const api = (options: DeploymentOptions) => deployment(shop, "api", options);
+    await install(await world.intent("install", { objects: [member(api({}))], namespaces: [shop] }));
+    const scale = `/apis/apps/v1/namespaces/${shop}/deployments/api/scale?fieldManager=kubectl`;
+    await world.send("PATCH", scale, { spec: { replicas: 4 } }, "application/merge-patch+json");
+    const hotfix = {
+      spec: { template: { spec: { containers: [{ name: "c", image: "registry.example/app:hotfix" }] } } },
+    };
+    const { apiVersion, kind, metadata } = api({});
+    await world.change({ apiVersion, kind, metadata, ...hotfix });
+    const objects = [member(api({ image: "registry.example/app:2", replicas: 2 }))];
+    const intent = await world.intent("update", { objects, former: objects, namespaces: [shop] });
+    const hands = await world.hands();
+    const overrides = [
+      { ref: `Deployment.apps/${shop}/api`, field: ".spec.replicas", manager: "kubectl" },
+      {
+        ...{ ref: `Deployment.apps/${shop}/api`, manager: "customer" },
+        field: '.spec.template.spec.containers[name="c"].image',
+      },
+    ];
+    const { plan } = await hands.plan(intent, signal());
+    expect(plan.overrides).toEqual(expect.arrayContaining(overrides));
+    const applied = await hands.apply(intent, 0, world.until(), signal());
+    expect(applied).toMatchObject({ failures: [], overrides: expect.arrayContaining(overrides) });
+    expect(await world.read(api({}))).toMatchObject({ spec: { replicas: 4 } });
+    expect(image(await world.read(api({})))).toBe("registry.example/app:hotfix");
+    const taken = { ...intent, takeOver: [{ kind: "Deployment", name: "api" }] };
+    expect(await hands.apply(taken, 0, world.until(), signal())).toMatchObject({ changed: 1, overrides: [] });
+    expect(await world.read(api({}))).toMatchObject({ spec: { replicas: 2 } });
+    expect(image(await world.read(api({})))).toBe("registry.example/app:2");
+  });
+
+  test("never touches an object that the deployment has not made, also where it is to be taken over", async () => {
+    const shop = await world.namespace();
+    const theirs = configMap(shop, "theirs", { a: "theirs" });
+    await world.change(theirs);
+    const objects = [member(configMap(shop, "theirs", { a: "ours" }))];
+    const takeOver = [{ kind: "ConfigMap", name: "theirs" }];
+    const intent = await world.intent("install", { objects, takeOver, namespaces: [shop] });
+    const { failures } = await (await world.hands()).apply(intent, 0, world.until(), signal());
+    expect(failures).toEqual([
+      { ref: `ConfigMap/${shop}/theirs`, message: expect.stringContaining("NotOurs"), isTemporary: false },
+    ]);
+    expect(await world.read(theirs)).toMatchObject({ data: { a: "theirs" }, metadata: { name: "theirs" } });
+  });
+
+  test("does not take an object that appears, or is exchanged, between its look and its write", async () => {
+    const shop = await world.namespace();
+    const ours = [member(configMap(shop, "one", { a: "ours" })), member(configMap(shop, "two", { a: "ours" }))];
+    await install(await world.intent("install", { objects: ours.slice(1), namespaces: [shop] }));
+    const waiting = new Map<string, () => Promise<void>>([
+      ["one", () => world.change(configMap(shop, "one", { theirs: "1" }))],
+      [
+        "two",
+        async () => {
+          await world.send("DELETE", `/api/v1/namespaces/${shop}/configmaps/two`);
+          await world.change(configMap(shop, "two", { theirs: "1" }));
+        },
+      ],
+    ]);
+    const before = async ({ method, path }: WireRequest): Promise<void> => {
+      const name = /configmaps\/(one|two)\?/.exec(path)?.[1] ?? "";
+      const act = method === "PATCH" ? waiting.get(name) : undefined;
+      waiting.delete(act === undefined ? "" : name);
+      await act?.();
+    };
+    const hands = await world.hands({ before });
+    const intent = await world.intent("update", { objects: ours, namespaces: [shop] });
+    const { failures } = await hands.apply(intent, 0, world.until(), signal());
+    expect(waiting.size).toBe(0);
+    expect(failures.map(({ message }) => message)).toEqual([
+      expect.stringContaining("NotOurs"),
+      expect.stringContaining("NotOurs"),
+    ]);
+    for (const name of ["one", "two"]) {
+      expect(await world.read(configMap(shop, name, {}))).toHaveProperty("data", { theirs: "1" });
+    }
+  });
+});
