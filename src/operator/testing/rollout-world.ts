@@ -99,7 +99,7 @@ export class RolloutWorld {
 
   #metadata(name: string) {
     this.#made += 1;
-    const uid = `eeeeeeee-0000-4000-8000-${String(this.#made).padStart(12, "0")}`;
+    const uid = `${String(this.#made).padStart(8, "e")}-0000-4000-8000-000000000001`;
     const creationTimestamp = timestamp(this.clock.wallNow());
     return { name, namespace: NAMESPACE, uid, resourceVersion: "1", generation: 1, creationTimestamp };
   }
