@@ -13,8 +13,8 @@ import type { DebugMetrics } from "./kernel/debug-metrics.ts";
 import type { EventPublisher } from "./kernel/event-publisher.ts";
 import type { OperatorMetrics } from "./kernel/metrics.ts";
 import type { RolloutMetrics } from "./kernel/rollout-metrics.ts";
+import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
-/** What rollouts do in the cluster, and what of their accounts and bindings is there. */
 /** What the parts of the operator share. */
 export interface OperatorParts {
   readonly client: Client;
@@ -26,6 +26,8 @@ export interface OperatorParts {
   readonly publisher: EventPublisher;
   readonly debugMetrics: DebugMetrics;
   readonly rolloutMetrics: RolloutMetrics;
+  /** In place of what works on the customer's objects, in tests. */
+  readonly rolloutHands: RolloutHands | undefined;
   readonly fence: () => void;
   readonly clock: Clock;
   /** Its calendar is the API server's. */

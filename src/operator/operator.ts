@@ -24,11 +24,14 @@ import { debugMetrics } from "./kernel/debug-metrics.ts";
 import { EventPublisher } from "./kernel/event-publisher.ts";
 import { operatorMetrics } from "./kernel/metrics.ts";
 import { rolloutMetrics } from "./kernel/rollout-metrics.ts";
+import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
 export interface OperatorTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  /** For tests: in place of what works on the customer's objects. */
+  readonly rolloutHands?: RolloutHands;
 }
 
 /** As what it shows in the API server's audit log and in managed fields. */
@@ -83,6 +86,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       publisher: new EventPublisher(events),
       debugMetrics: debugMetrics(registry),
       rolloutMetrics: rolloutMetrics(registry, () => caches.rollouts?.store.values() ?? []),
+      rolloutHands: tools.rolloutHands,
     };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
     await manager.run(signal);

@@ -10,6 +10,7 @@ import { RolloutAccess } from "./access/rollout-access.ts";
 import { windowState } from "./gate/release-windows.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
 import { ClusterHands } from "./rollouts/hands/cluster-hands.ts";
+import type { RolloutHands } from "./rollouts/hands/hands.ts";
 import { ReleaseContents } from "./rollouts/machine/release-contents.ts";
 import { type RolloutPorts, reconcileRollout } from "./rollouts/machine/rollout-reconciler.ts";
 import { sweepRollouts } from "./rollouts/machine/rollout-sweep.ts";
@@ -23,10 +24,10 @@ export interface RolloutControllerParts {
 
 /** Undefined where releases are switched off. */
 export function rolloutParts(parts: OperatorParts): RolloutControllerParts | undefined {
-  const { client, caches, admission, rights, serverClock: clock, log, fence, metrics } = parts;
+  const { client, caches, admission, rights, serverClock: clock, log, fence, metrics, config } = parts;
   const { rollouts, contents } = caches;
   if (rollouts === undefined || contents === undefined) return undefined;
-  const { grantsNamespace, roleKind } = parts.config;
+  const { grantsNamespace, roleKind } = config;
   const access = new RolloutAccess(client, { grantsNamespace, roleKind, role: operationRole("release", "apply") });
   const running = new RunningRollouts();
   rollouts.onChange((change) => {
@@ -37,15 +38,8 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
     // What is under way is not finished first.
     else if (isStopped(change.object) && !isStopped(change.previous)) running.stop(uid);
   });
-  const sweeping = {
-    client,
-    leftOvers: (places: readonly string[], signal: AbortSignal) => access.leftOvers(places, signal),
-    fence,
-    clock,
-    log,
-    metrics,
-  };
-  const ports = rolloutPorts(parts, access, running);
+  const sweeping = { client, access, fence, clock, log, metrics };
+  const ports = rolloutPorts(parts, parts.rolloutHands ?? clusterHands(parts, access), running);
   return {
     sweep: (signal) =>
       sweepRollouts(
@@ -75,14 +69,26 @@ function isStopped({ spec }: Rollout): boolean {
   return spec.abortReason !== undefined || spec.deniedReason !== undefined;
 }
 
-function rolloutPorts(parts: OperatorParts, access: RolloutAccess, running: RunningRollouts): RolloutPorts {
-  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
-  const { grantsNamespace: namespace, releasesKinds: kinds, releasesRegistries: registries } = config;
-  const hands = new ClusterHands({
-    ...{ access, fence, clock, grantsNamespace: namespace },
+function clusterHands(
+  { client, config, serverClock: clock, fence }: OperatorParts,
+  access: RolloutAccess,
+): RolloutHands {
+  const { grantsNamespace, releasesKinds, releasesRegistries: registries, releasesMayExpose: mayExpose } = config;
+  const kinds = releasesKinds.length > 0 ? releasesKinds : RELEASE_KINDS;
+  const rules = { kinds, registries, mayExpose };
+  return new ClusterHands({
+    access,
     clientFor: (token) => client.withToken(token),
-    rules: { kinds: kinds.length === 0 ? RELEASE_KINDS : kinds, registries, mayExpose: config.releasesMayExpose },
+    grantsNamespace,
+    rules,
+    fence,
+    clock,
   });
+}
+
+function rolloutPorts(parts: OperatorParts, hands: RolloutHands, running: RunningRollouts): RolloutPorts {
+  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
+  const { grantsNamespace: namespace } = config;
   return {
     ...{ clock, fence, hands, running },
     named: config.deployments,

@@ -15,6 +15,11 @@ import { refusal } from "./fake-cluster.ts";
 import { DEPLOYMENT_ID, NAMESPACE } from "./fixtures.ts";
 import { ReleaseCluster } from "./release-cluster.ts";
 
+/** A release needs each of its commands named: nothing else lets it run by itself. */
+export const RELEASES_AUTO: OperationPolicySpec = {
+  rules: ["install", "update", "delete"].map((act) => ({ pattern: `release/${act}`, decision: "auto" })),
+};
+
 export type Crash = "before" | "half" | "after" | undefined;
 
 /** Where a word is said: as soon as a rollout is in this state for the first time. */
@@ -94,7 +99,7 @@ export class RolloutWorld {
 
   #metadata(name: string) {
     this.#made += 1;
-    const uid = `eeeeeeee-0000-4000-8000-${String(this.#made).padStart(12, "0")}`;
+    const uid = `${String(this.#made).padStart(8, "e")}-0000-4000-8000-000000000001`;
     const creationTimestamp = timestamp(this.clock.wallNow());
     return { name, namespace: NAMESPACE, uid, resourceVersion: "1", generation: 1, creationTimestamp };
   }
@@ -217,7 +222,7 @@ export class RolloutWorld {
   /** What has to hold whenever something is changed in the cluster. */
   #demandLeave({ rollout }: Intent, until: Date, isWayBack: boolean): void {
     const { spec, status } = this.rollout(rollout.metadata.name);
-    const isAuto = this.policies.some((each) => each.spec.defaults?.mutating === "auto");
+    const isAuto = this.policies.some((each) => each.spec.rules?.some(({ decision }) => decision === "auto"));
     const mayGo = isAuto || (spec.approvedDigest !== undefined && spec.approvedDigest === status?.plannedDigest);
     const states = isWayBack ? ["RollingBack"] : ["Applying", "Pruning"];
     this.#demand(states.includes(status?.state ?? ""), `changed in ${status?.state}`);

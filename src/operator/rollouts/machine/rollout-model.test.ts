@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { RolloutAction, RolloutState } from "../../../crds/kinds/rollout.ts";
 import { type Behaviour, line } from "../../testing/release-cluster.ts";
-import { type Crash, RolloutWorld } from "../../testing/rollout-world.ts";
+import { type Crash, RELEASES_AUTO, RolloutWorld } from "../../testing/rollout-world.ts";
 import { isOver } from "./trail.ts";
 
 /** Said when the rollout comes into a state for the first time: so a crash does not move it. */
@@ -12,7 +12,7 @@ const WORDS = {
   deny: (it: RolloutWorld) => it.say("b", { deniedReason: "no" }),
   abort: (it: RolloutWorld) => it.say("b", { abortReason: "no" }),
   "let policies allow it": (it: RolloutWorld) => {
-    it.policies = [{ spec: { defaults: { mutating: "auto", destructive: "auto" } } }];
+    it.policies = [{ spec: RELEASES_AUTO }];
   },
   "let policies deny it": (it: RolloutWorld) => {
     it.policies = [{ spec: { rules: [{ pattern: "release/*", decision: "deny" }] } }];
@@ -78,7 +78,7 @@ const scenes: fc.Arbitrary<Scene> = fc
 
 async function play(scene: Scene, crashes: readonly Crash[]): Promise<RolloutWorld> {
   const it = new RolloutWorld();
-  it.policies = scene.isAuto ? [{ spec: { defaults: { mutating: "auto", destructive: "auto" } } }] : [{ spec: {} }];
+  it.policies = scene.isAuto ? [{ spec: RELEASES_AUTO }] : [{ spec: {} }];
   const former = [line("api"), line("old", { wave: 1 }), line("base", { frozen: true })];
   if (scene.hasFormer) it.addInstalled("rel-1", former);
   it.addContent(

@@ -2,12 +2,14 @@ import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../../base/log.ts";
 import type { OperationPolicySpec } from "../../../crds/kinds/operation-policy.ts";
 import { line } from "../../testing/release-cluster.ts";
-import { RolloutWorld } from "../../testing/rollout-world.ts";
+import { RELEASES_AUTO, RolloutWorld } from "../../testing/rollout-world.ts";
 import { reconcileRollout } from "./rollout-reconciler.ts";
 
-const AUTO: OperationPolicySpec = { defaults: { mutating: "auto", destructive: "auto" } };
+const AUTO = RELEASES_AUTO;
 const MANUAL: OperationPolicySpec = {};
-const NO_WAY_BACK = { ...AUTO, rules: [{ pattern: "release/rollback", decision: "deny" as const }] };
+const NO_WAY_BACK: OperationPolicySpec = {
+  rules: [...(AUTO.rules ?? []), { pattern: "release/rollback", decision: "deny" }],
+};
 
 function world(spec: OperationPolicySpec = AUTO): RolloutWorld {
   const made = new RolloutWorld();

@@ -6,20 +6,13 @@ import { type Rollout, rollouts as rolloutKind } from "../../../crds/kinds/rollo
 import { PLAN_ACCOUNT } from "../../../crds/release-names.ts";
 import type { Client } from "../../../kube/client/client.ts";
 import { type KubeObject, type Resource, resources } from "../../../kube/objects/resource.ts";
+import type { RolloutAccess } from "../../access/rollout-access.ts";
 import type { OperatorMetrics } from "../../kernel/metrics.ts";
 import { type KnownContent, outdated } from "./retention.ts";
 
-/** What is left of rollouts: bindings and accounts, each with the uid of its rollout. */
-export interface RolloutLeftOver {
-  readonly kind: "RoleBinding" | "ServiceAccount";
-  readonly rolloutUid: string;
-  readonly object: KubeObject;
-}
-
 export interface RolloutSweepPorts {
   readonly client: Pick<Client, "delete">;
-  /** Bindings in these namespaces before accounts, in the order in which they are to be removed. */
-  readonly leftOvers: (places: readonly string[], signal: AbortSignal) => Promise<readonly RolloutLeftOver[]>;
+  readonly access: Pick<RolloutAccess, "leftOvers">;
   readonly fence: () => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -45,7 +38,7 @@ export async function sweepRollouts(ports: RolloutSweepPorts, signal: AbortSigna
 
 async function sweepAccess(ports: RolloutSweepPorts, signal: AbortSignal): Promise<void> {
   const { metrics, log, clock } = ports;
-  const found = await ports.leftOvers(ports.places(), signal);
+  const found = await ports.access.leftOvers(ports.places(), signal);
   // After the list that it judges: what was opened in the meantime is not in that list.
   const isNeeded = neededBy(ports.rollouts(), ports.held());
   const now = clock.wallNow().getTime();

@@ -1,0 +1,230 @@
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { systemClock } from "../../../src/base/clock.ts";
+import { silentLogger } from "../../../src/base/log.ts";
+import { contentDigest } from "../../../src/crds/content-digest.ts";
+import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { RELEASE_CONTENT, type ReleaseObject, releaseContents } from "../../../src/crds/kinds/release-content.ts";
+import { type Rollout, type RolloutAction, rollouts } from "../../../src/crds/kinds/rollout.ts";
+import { installation } from "../../../src/crds/manifests/installation.ts";
+import { Client } from "../../../src/kube/client/client.ts";
+import { type Connection, connect } from "../../../src/kube/client/connection.ts";
+import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
+import { runOperator } from "../../../src/operator/operator.ts";
+import type { RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
+import { line, ReleaseCluster } from "../../../src/operator/testing/release-cluster.ts";
+import { condition } from "../operator/operator-world.ts";
+import { eventually, signal } from "../wait.ts";
+import { configMap, deployment, member, useHands } from "./hands-world.ts";
+
+// The operator's own statuses against the kinds' rules on a real API server, and once a whole release on real objects.
+
+const GRANTS = DEFAULT_NAMES.grantsNamespace;
+const DEPLOYMENT_ID = "dep_1";
+const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
+const world = useHands(cluster);
+let connection: Connection;
+let admin: Client;
+
+beforeAll(async () => {
+  const system = { apiVersion: "v1", kind: "Namespace", metadata: { name: DEFAULT_NAMES.systemNamespace } };
+  await cluster().apply([system, ...installation(DEFAULT_NAMES).crds, customResourceDefinition(RELEASE_CONTENT)]);
+  connection = await connect({ kubeconfig: cluster().adminKubeconfig });
+  admin = new Client(connection);
+  await eventually(
+    () =>
+      admin
+        .create(managedDeployments, ours("ManagedDeployment", DEPLOYMENT_ID, managed()), signal())
+        .catch(() => undefined),
+    () => true,
+  );
+}, 120_000);
+afterAll(() => connection?.close());
+
+const managed = () => ({ deploymentId: DEPLOYMENT_ID, name: "shop" });
+
+// biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.
+function ours(kind: string, id: string, spec: object): any {
+  return { apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name: objectName(id), namespace: GRANTS }, spec };
+}
+
+async function accept(...namespaces: readonly string[]): Promise<void> {
+  const key = { namespace: GRANTS, name: objectName(DEPLOYMENT_ID) };
+  await admin.patch(
+    managedDeployments,
+    key,
+    { type: "merge", body: { spec: { acceptedNamespaces: namespaces } } },
+    {},
+    signal(),
+  );
+}
+
+/** Runs until the test is over. */
+async function withOperator<T>(hands: RolloutHands | undefined, test: (registry: Registry) => Promise<T>): Promise<T> {
+  const registry = new Registry();
+  const config = loadOperatorConfig({
+    SALLYPORT_KUBECONFIG: cluster().adminKubeconfig,
+    SALLYPORT_HEALTH_HOST: "127.0.0.1",
+    SALLYPORT_HEALTH_PORT: "0",
+    SALLYPORT_RELEASES_ENABLED: "true",
+    SALLYPORT_SWEEP_INTERVAL: "2s",
+  });
+  const stop = new AbortController();
+  const tools = { clock: systemClock, log: silentLogger, registry, ...(hands && { rolloutHands: hands }) };
+  const done = runOperator(config, tools, stop.signal);
+  done.catch(() => undefined);
+  try {
+    return await test(registry);
+  } finally {
+    stop.abort(new Error("test over"));
+    await done;
+  }
+}
+
+async function ask(name: string, action: RolloutAction, objects: readonly ReleaseObject[] = []): Promise<string> {
+  const wish = { rolloutId: name, deploymentId: DEPLOYMENT_ID, action, requestedAt: new Date().toISOString() };
+  const deadline = new Date(Date.now() + 3_600_000).toISOString();
+  if (objects.length === 0) {
+    await admin.create(rollouts, ours("Rollout", name, { ...wish, deadline }), signal());
+    return name;
+  }
+  const digest = contentDigest(objects);
+  const spec = { deploymentId: DEPLOYMENT_ID, version: name, digest, configHash: "c".repeat(64), objects };
+  await admin.create(releaseContents, ours("ReleaseContent", `rel-${name}`, spec), signal());
+  const content = { contentName: `rel-${name}`, contentDigest: digest };
+  await admin.create(rollouts, ours("Rollout", name, { ...wish, deadline, ...content }), signal());
+  return name;
+}
+
+const read = (name: string): Promise<Rollout | undefined> =>
+  admin.get<Rollout>(rollouts, { namespace: GRANTS, name }, signal());
+
+async function inState(name: string, state: string): Promise<Rollout> {
+  const seen = await eventually(
+    () => read(name),
+    ({ status }) => status?.state === state || status?.finishedAt !== undefined,
+  );
+  expect(seen.status).toMatchObject({ state });
+  return seen;
+}
+
+/** With the very line that the status shows. */
+async function approve(name: string): Promise<void> {
+  const { status } = await inState(name, "AwaitingApproval");
+  const [, ...words] = (status?.approvalLine ?? "").split(" ");
+  const { stderr } = await cluster().kubectl(words.map((word) => word.replace(/^'(.*)'$/, "$1")));
+  expect(stderr).toBe("");
+}
+
+test("a deployment's life: installed, updated, rolled back, denied, deleted; each status passes the kind's rules", async () => {
+  const there = new ReleaseCluster();
+  const states: string[] = [];
+  const hands: RolloutHands = {
+    plan: async (intent) => there.plan(intent),
+    apply: async ({ objects }, wave) =>
+      there.apply(
+        objects.filter((each) => each.wave === wave),
+        false,
+      ),
+    health: async (intent, wave) => {
+      states.push(`${intent.rollout.metadata.name} ${intent.rollout.status?.state} ${intent.rollout.status?.waveOf}`);
+      const { uid } = intent.rollout.metadata;
+      return { ...there.health(`${uid} ${intent.rollout.status?.state}`, intent, wave), againMs: 50 };
+    },
+    prune: async (intent) => there.prune(intent, false),
+    detach: async ({ former }) => there.detach(former),
+    close: async () => undefined,
+  };
+  await accept("shop");
+  await withOperator(hands, async (registry) => {
+    await ask("life-1", "install", [line("db", { frozen: true }), line("api", { wave: 1 }), line("old", { wave: 1 })]);
+    await approve("life-1");
+    const first = await inState("life-1", "Succeeded");
+    expect(first.status?.conditions?.map(({ type, status, reason }) => `${type} ${status}/${reason}`).sort()).toEqual([
+      ...["Applied True/AllApplied", "Approved True/ApprovedByCustomer", "Healthy True/AllHealthy"],
+      ...["Overridden False/NoOverrides", "Permitted True/RightsComplete", "Planned True/PlanMade"],
+      "Pruned True/NothingLeft",
+    ]);
+    expect(first.status).not.toHaveProperty("approvalLine");
+    await ask("life-2", "update", [line("api", { wave: 1, version: "2" })]);
+    await approve("life-2");
+    await inState("life-2", "Succeeded");
+    // The object of the setup is of the former content alone: it is kept, and told.
+    expect(condition((await read("life-2")) ?? {}, "Pruned")).toBe("False/SomeLeft");
+    expect(there.installed).toEqual(["api=2", "db=1"]);
+    await ask("life-3", "update", [line("api", { version: "3" }), line("web", { wave: 1, is: "unhealthy" })]);
+    await approve("life-3");
+    const third = await inState("life-3", "RolledBack");
+    expect(third.status).toMatchObject({ rolledBackTo: "rel-life-2", formerContent: "rel-life-2" });
+    expect(there.installed).toEqual(["api=2", "db=1"]);
+    await ask("life-4", "update", [line("api", { version: "4" })]);
+    await inState("life-4", "AwaitingApproval");
+    const no = { type: "merge", body: { spec: { deniedReason: "not this week" } } } as const;
+    await admin.patch(rollouts, { namespace: GRANTS, name: "life-4" }, no, {}, signal());
+    await inState("life-4", "Denied");
+    await ask("life-5", "delete");
+    await approve("life-5");
+    await inState("life-5", "Succeeded");
+    expect(there.installed).toEqual(["db=1"]);
+    const metrics = await registry.metrics();
+    expect(metrics).toContain('sallyport_rollouts_total{action="update",result="RolledBack"} 1');
+    expect(metrics).toContain('sallyport_rollouts{state="Succeeded"} 3');
+  });
+  expect(states).toContain("life-3 RollingBack 1/1");
+}, 240_000);
+
+test("on real objects: installed, and an update whose image cannot be pulled is taken back while the old pods stay", async () => {
+  const shop = await world.namespace();
+  await accept(shop);
+  const api = (image: string, more: object = {}) =>
+    deployment(shop, "api", { image: `registry.example/app:${image}`, ...more });
+  await withOperator(undefined, async () => {
+    const settings = member(configMap(shop, "settings", { a: "1" }));
+    await ask("real-1", "install", [settings, member(api("1"), { wave: 1 })]);
+    await approve("real-1");
+    await inState("real-1", "Succeeded");
+    const [before] = await world.pods(shop);
+    const bad = member(api("2", { nodeSelector: { "example.com/nowhere": "yes" } }), { wave: 1 });
+    await ask("real-2", "update", [
+      member(configMap(shop, "settings", { a: "2" })),
+      bad,
+      member(configMap(shop, "new", {})),
+    ]);
+    await approve("real-2");
+    await eventually(
+      () => read("real-2"),
+      ({ status }) => status?.waveOf === "2/2" && status.state === "Gating",
+    );
+    const [pod] = await eventually(
+      async () => (await world.pods(shop)).filter(({ metadata }) => metadata.uid !== before?.metadata.uid),
+      (found) => found.length > 0,
+    );
+    const since = new Date(Date.now() - 180_000).toISOString();
+    const waiting = { reason: "ImagePullBackOff", message: "Back-off pulling image registry.example/app:2" };
+    const container = { name: "c", image: "registry.example/app:2", imageID: "", ready: false, restartCount: 0 };
+    const status = {
+      phase: "Pending",
+      conditions: [{ type: "Ready", status: "False", lastTransitionTime: since }],
+      containerStatuses: [{ ...container, state: { waiting } }],
+    };
+    const merge = "application/merge-patch+json";
+    await world.send("PATCH", `/api/v1/namespaces/${shop}/pods/${pod?.metadata.name}/status`, { status }, merge);
+    // It is on no node, where a simulated one would run it; and two minutes are not waited for here.
+    const path = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/rollouts/real-2/status`;
+    await world.send("PATCH", path, { status: { waveStartedAt: since.replace(/\.\d+Z$/, "Z") } }, merge);
+    const taken = await inState("real-2", "RolledBack");
+    expect(condition(taken, "Applied")).toBe("False/GateFailed");
+    const message = taken.status?.conditions?.find(({ type }) => type === "Applied")?.message;
+    expect(message).toContain("ImagePullBackOff");
+    expect(await world.read(configMap(shop, "settings", {}))).toMatchObject({ data: { a: "1" } });
+    expect(await world.read(configMap(shop, "new", {}))).toBeUndefined();
+    const live = await world.read(api("1"));
+    expect(live?.spec?.template?.spec.containers[0]?.image).toBe("registry.example/app:1");
+    expect((await world.pods(shop)).map(({ metadata }) => metadata.uid)).toContain(before?.metadata.uid);
+    const intent = { rollout: taken, objects: [], former: [], takeOver: [], namespaces: [shop] };
+    expect(await world.lent(intent, shop)).toEqual([]);
+  });
+}, 240_000);
