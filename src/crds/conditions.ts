@@ -182,7 +182,7 @@ export const MACHINE_DRAIN_CONDITIONS = {
   /** GoesOn: without force it goes on trying. */
   DeadlineExceeded: ["InTime", "GoesOn", "ForceNotAllowed", "Forced"],
   /** Only of a drain that is to remove its node. */
-  Removed: ["InProgress", "NodeDeleted"],
+  Removed: ["InProgress", "Uncordoned", "NodeDeleted"],
 } as const;
 
 export type MachineDrainConditionType = keyof typeof MACHINE_DRAIN_CONDITIONS;

@@ -65,4 +65,9 @@ export const MACHINE_WORDS: Words = {
   [`${MACHINE}.conditions[].status`]: ["`True`, `False` or `Unknown`", "True"],
   [`${MACHINE}.conditions[].reason`]: ["reason of the condition; no message", "KubeletReady"],
   [`${MACHINE}.joinState`]: ["`MachineJoin.status.state`", "joined"],
+  [`${MACHINE}.wish.revision`]: ["the vendor's own number of what it wants of the machine", 3],
+  [`${MACHINE}.wish.state`]: [
+    "whether the MachineDrain for it was made (`passed-on`), or the customer has deleted it since",
+    "passed-on",
+  ],
 };

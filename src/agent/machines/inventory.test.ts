@@ -67,7 +67,7 @@ const drain = (status: MachineDrainStatus, remove = false, name = "m-1-3"): Mach
 const facts = (changes: Partial<MachineFacts> & { state?: string } = {}): MachineFacts => ({
   deploymentId: DEPLOYMENT,
   pool: undefined,
-  refusal: undefined,
+  answer: undefined,
   member: { machineId: "box", nodeName: "m-1", join: "state" in changes ? join(changes.state) : undefined },
   ...{ node: node(), renewedAt: "2026-01-01T11:59:58.123456Z", drains: [], load: [1500, 2 ** 30, 0, 12] },
   ...{ isTold: () => true, ...changes },
@@ -126,7 +126,7 @@ test.each<readonly [string, Partial<MachineFacts> & { state?: string }, string |
   ],
   ["waiting for a person", { state: undefined as never, node: undefined }, "joining"],
   ["with a certificate, no node yet", { state: "Issued", node: undefined }, "joining"],
-  ["joined, its node deleted", { state: "Joined", node: undefined }, undefined],
+  ["joined, its node deleted", { state: "Joined", node: undefined }, "unreachable"],
   ["no node and no join", { node: undefined }, undefined],
 ])("status of a machine that is %s", (_, changes, status) => {
   expect(told(changes)?.status).toBe(status);
@@ -224,7 +224,9 @@ test.each<readonly [string, Partial<MachineFacts> & { state?: string }, readonly
 });
 
 test("a wish that no drain stands for is told with the reason", () => {
-  expect(told({ refusal: "DeletedByCustomer" })?.conditions?.[0]).toEqual({
+  expect(
+    told({ answer: { refusal: "DeletedByCustomer", wish: { revision: 3, state: "deleted" } } })?.conditions?.[0],
+  ).toEqual({
     ...{ type: "DrainPassedOn", status: "False", reason: "DeletedByCustomer" },
   });
 });
@@ -250,6 +252,19 @@ test("a machine that comes is told with what it waits for, also where its pool d
   ]);
   const joined = { ...comes("Joined", WAITS), pool, node: node() };
   expect(told(joined)?.conditions?.map(({ type }) => type)).toEqual(["Ready", "NetworkUnavailable"]);
+});
+
+test("a machine whose node is gone is not told as removed, nor left out, until its join is", () => {
+  const wish = { revision: 4, state: "passed-on" as const };
+  const gone = { ...comes("Joined", []), renewedAt: undefined, answer: { wish } };
+  expect(told(gone)).toMatchObject({ status: "unreachable", joinState: "joined", wish });
+});
+
+test("a removal that waits, as its node takes pods again, says so", () => {
+  const waits = asked(4, { state: "Drained", conditions: [because("Removed", "Uncordoned")] }, true);
+  expect(told({ node: node(), drains: [waits] })?.conditions?.[0]).toEqual({
+    ...{ type: "DrainRemoved", status: "False", reason: "Uncordoned" },
+  });
 });
 
 test("a join that came to nothing is told as gone, with the reason", () => {

@@ -7,6 +7,7 @@ import { isOfEarlierNode } from "../../crds/retention.ts";
 import { quantityOf } from "../../kube/objects/quantity.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
 import type { Load } from "./loads.ts";
+import type { WishAnswer } from "./machine-wishes.ts";
 import { bornAt, type Member } from "./members.ts";
 
 /** What is known of one machine. */
@@ -20,8 +21,8 @@ export interface MachineFacts {
   readonly renewedAt: string | undefined;
   /** Of its node, those of people too. */
   readonly drains: readonly MachineDrain[];
-  /** Why what the platform wants of it is in the cluster by no drain. */
-  readonly refusal: string | undefined;
+  /** What became of what the platform wants of it. */
+  readonly answer: WishAnswer | undefined;
   readonly load: Load | undefined;
   /** Whether names of objects of this namespace may leave the cluster. */
   readonly isTold: (namespace: string) => boolean;
@@ -30,7 +31,7 @@ export interface MachineFacts {
 const GROUP_LABELS = ["sallyport.dev/capacity-group", "node.kubernetes.io/instance-type"] as const;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const NODE_CONDITIONS = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"] as const;
-const DRAIN_CONDITIONS = ["Approved", "Progressing", "DeadlineExceeded", "Drained"] as const;
+const DRAIN_CONDITIONS = ["Approved", "Progressing", "DeadlineExceeded", "Drained", "Removed"] as const;
 const JOIN_CONDITIONS = ["Approved", "Signed", "NodeReady"] as const;
 /** As many as the platform takes; what a person waits for comes before what a node says of itself. */
 const MAX_CONDITIONS = 10;
@@ -50,13 +51,17 @@ export function machineReport(all: MachineFacts, now: Date): MachineReport | und
   const asked = askedDrains(facts);
   const conditions = conditionsOf(facts, state, toldDrain(asked, drain));
   const requestedAt = asked.find(({ spec }) => spec.requested?.remove !== true)?.metadata.creationTimestamp;
-  const common = { conditions, ...(requestedAt !== undefined && { drainRequestedAt: instant(requestedAt) }) };
+  const common = {
+    conditions,
+    ...(requestedAt !== undefined && { drainRequestedAt: instant(requestedAt) }),
+    ...(all.answer?.wish !== undefined && { wish: all.answer.wish }),
+  };
   if (node === undefined) {
     if (member.join === undefined || state === undefined) return undefined;
     if (state !== "Joined") return { ...fromJoin(member.join, state, "joining", now.toISOString()), ...common };
-    // As good as not named, but for the reason of a drain that cannot go on.
+    // It is not removed before its join is: until then it could come back with the certificate that it has.
     const heardAt = instant(renewedAt ?? member.join.metadata.creationTimestamp);
-    return asked.length === 0 ? undefined : { ...fromJoin(member.join, state, "removed", heardAt), ...common };
+    return { ...fromJoin(member.join, state, "unreachable", heardAt), ...common };
   }
   const { status, metadata } = node;
   const storage = amounts(node, "ephemeral-storage", load?.[2] ?? 0);
@@ -158,8 +163,14 @@ function askedDrains({ deploymentId, member, drains }: MachineFacts): readonly M
 
 /** Whose conditions are told: what the platform asked for and is not over, what acts on the node, what failed. */
 function toldDrain(asked: readonly MachineDrain[], active: MachineDrain | undefined): MachineDrain | undefined {
-  const isOver = ({ status }: MachineDrain): boolean => status?.state === "Drained" || status?.state === "Failed";
+  const isOver = ({ spec, status }: MachineDrain): boolean =>
+    status?.state === "Failed" ||
+    (status?.state === "Drained" && (spec.requested?.remove !== true || isRemoved(status)));
   return asked.find((drain) => !isOver(drain)) ?? active ?? asked.find(({ status }) => status?.state === "Failed");
+}
+
+function isRemoved({ conditions }: MachineDrainStatus): boolean {
+  return conditions?.some(({ type, status: is }) => type === "Removed" && is === "True") === true;
 }
 
 function amounts({ status }: Node, name: string, allocated: number) {
@@ -223,11 +234,12 @@ interface Condition {
 type ToldConditions = NonNullable<MachineReport["conditions"]>;
 
 function conditionsOf(
-  { member, pool, node, refusal }: MachineFacts,
+  { member, pool, node, answer }: MachineFacts,
   state: MachineJoinState | undefined,
   drain: MachineDrain | undefined,
 ): ToldConditions {
-  const isComing = state !== undefined && state !== "Joined";
+  const refusal = answer?.refusal;
+  const isComing = state !== undefined && state !== "Joined" && state !== "Removed";
   const obstacles = isComing ? (pool?.status?.conditions ?? []).filter(({ status }) => status !== "True") : [];
   return [
     ...conditionsIn("Pool", ["Ready"], obstacles),

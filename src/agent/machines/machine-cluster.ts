@@ -94,6 +94,13 @@ export class MachineCluster {
     return this.#loadByNode.get(nodeName);
   }
 
+  async liveDrains(signal: AbortSignal): Promise<readonly MachineDrain[]> {
+    const { client, namespace } = this.#options;
+    const found: MachineDrain[] = [];
+    for await (const drain of client.list<MachineDrain>(machineDrains, { namespace }, signal)) found.push(drain);
+    return found;
+  }
+
   create(drain: NewDrain, signal: AbortSignal): Promise<MachineDrain> {
     this.#options.fence();
     return this.#options.client.create<MachineDrain>(machineDrains, drain, signal);

@@ -42,7 +42,7 @@ export class MachineControllers {
   readonly #wishes: MachineWishes;
   readonly #inventory: MachineInventory;
   readonly #wanted = triggered("machine-wishes");
-  readonly #refused = triggered("refused machine wishes");
+  readonly #answered = triggered("answered machine wishes");
 
   constructor(parts: MachineControllerParts) {
     const { platform, machines, grants, config, clock, accepts } = parts;
@@ -59,18 +59,16 @@ export class MachineControllers {
         managerId: (signal) => identity.resolve(signal),
         node: (name) => machines.nodes.store.get(name),
         drains: () => machines.drains.store.list(),
+        liveDrains: (signal) => machines.liveDrains(signal),
         create: (drain, signal) => machines.create(drain, signal),
         hasten: (drain, by, signal) => machines.hasten(drain, by, signal),
         delete: (drain, signal) => machines.delete(drain, signal),
-        refusalsChanged: (id) => this.#refused.trigger(id),
+        answersChanged: (id) => this.#answered.trigger(id),
       },
     });
     this.#inventory = new MachineInventory({
       clock,
       ports: { platform: platform.machines, accepts, machines: (id, now) => this.#machines(id, now) },
-    });
-    machines.drains.onChange(({ type, object }) => {
-      if (type === "deleted") this.#wishes.deleted(object);
     });
   }
 
@@ -128,7 +126,7 @@ export class MachineControllers {
       ]),
       controller("machine-inventory", this.#inventory.reconcile, 2, [
         ...changes.map((each) => notifiedBy(each, ids)),
-        this.#refused,
+        this.#answered,
         resync(ids),
       ]),
     ];
@@ -188,7 +186,7 @@ export class MachineControllers {
         node: nodes.store.get(nodeName),
         renewedAt: machines.renewedAt(nodeName),
         drains: byNode.get(nodeName) ?? [],
-        refusal: this.#wishes.refusalOf(deploymentId, member.machineId),
+        answer: this.#wishes.answerOf(deploymentId, member.machineId),
         load: machines.loadOf(nodeName),
       };
       return machineReport(facts, now) ?? [];

@@ -10,7 +10,7 @@ class Crash extends Error {}
 
 const wish = (action: MachineAction["action"], revision: number, more: Partial<MachineAction> = {}): MachineAction => ({
   ...{ deploymentId: DEPLOYMENT, clusterId: "cluster-1", machineId: "box", action, revision },
-  ...{ requestedAt: "2026-01-01T12:00:00.000Z", deadlineAt: null, force: false, ...more },
+  ...{ requestedAt: "2026-01-01T12:00:00.000Z", deadlineAt: null, force: false, passedOn: false, ...more },
 });
 const at = (minute: number): string => `2026-01-01T13:${String(minute).padStart(2, "0")}:00.000Z`;
 
@@ -23,7 +23,9 @@ class World {
   grants: object[] = [];
   readonly objects = new Map<string, MachineDrain>();
   creations = 0;
-  /** How often other wishes were refused than before. */
+  /** Whether the API server takes no drain. */
+  isInvalid = false;
+  /** How often something else became of wishes than before. */
   news = 0;
   #cache: MachineDrain[] = [];
   #effects = 0;
@@ -48,7 +50,8 @@ class World {
         grants: () => this.grants as never,
         create: async (drain) => this.#effect(() => this.#create(drain)),
         hasten: async (drain, by) => this.#effect(() => this.#hasten(drain, by)),
-        refusalsChanged: () => {
+        liveDrains: async () => [...this.objects.values()],
+        answersChanged: () => {
           this.news += 1;
         },
         delete: async ({ metadata }) => this.#effect(() => this.objects.delete(metadata.name)),
@@ -57,7 +60,6 @@ class World {
   }
 
   sync(): void {
-    for (const drain of this.#cache) if (!this.objects.has(drain.metadata.name)) this.#wishes.deleted(drain);
     this.#cache = [...this.objects.values()];
   }
 
@@ -79,8 +81,8 @@ class World {
     this.sync();
   }
 
-  get refusal() {
-    return this.#wishes.refusalOf(DEPLOYMENT, "box");
+  get answer() {
+    return this.#wishes.answerOf(DEPLOYMENT, "box");
   }
 
   get specs() {
@@ -122,6 +124,7 @@ class World {
 
   #create(drain: NewDrain): void {
     const { name } = drain.metadata;
+    if (this.isInvalid) throw kubeError(422, "Invalid", "not such a drain");
     if (this.objects.has(name)) throw kubeError(409, "AlreadyExists", "exists");
     this.creations += 1;
     const metadata = { ...drain.metadata, uid: `u${this.creations}`, resourceVersion: "1", creationTimestamp: at(0) };
@@ -139,6 +142,8 @@ class World {
   }
 }
 
+const passedOn = (revision: number) => ({ wish: { revision, state: "passed-on" } });
+const DELETED = { refusal: "DeletedByCustomer", wish: { revision: 3, state: "deleted" } };
 const requested = { deploymentId: DEPLOYMENT, machineId: "box" };
 
 describe("a wish", () => {
@@ -321,9 +326,64 @@ describe("a wish", () => {
     world.sync();
     await world.settle(wish("drain", 3));
     await world.settle(wish("drain", 3));
-    expect([world.specs, world.refusal, world.news]).toEqual([[], "DeletedByCustomer", 1]);
+    expect([world.specs, world.answer, world.news]).toEqual([[], DELETED, 2]);
     await world.settle(wish("drain", 4));
-    expect([world.creations, world.refusal, world.news]).toEqual([2, undefined, 2]);
+    expect([world.creations, world.answer, world.news]).toEqual([2, passedOn(4), 3]);
+  });
+
+  test("whose drain a person deletes is not made again by the next agent, as the platform knows that it was there", async () => {
+    const world = new World();
+    await world.settle(wish("drain", 3));
+    expect(world.answer).toEqual(passedOn(3));
+    world.objects.clear();
+    world.restart();
+    await world.settle(wish("drain", 3, { passedOn: true }));
+    expect([world.specs, world.answer]).toEqual([[], DELETED]);
+  });
+
+  test.each([false, true])(
+    "that hastened a drain which a person deletes is not made either (next agent: %s)",
+    async (isNext) => {
+      const world = new World();
+      await world.settle(wish("drain", 3, { deadlineAt: at(30) }));
+      await world.settle(wish("drain", 4, { deadlineAt: at(10) }));
+      expect(world.answer).toEqual(passedOn(4));
+      world.objects.clear();
+      if (isNext) world.restart();
+      else world.sync();
+      await world.settle(wish("drain", 4, { deadlineAt: at(10), passedOn: isNext }));
+      expect([world.specs, world.answer?.refusal]).toEqual([[], "DeletedByCustomer"]);
+    },
+  );
+
+  test("to remove whose drain a person deletes is not made again, though the drain that emptied the node is there", async () => {
+    const world = new World();
+    await world.settle(wish("drain", 3));
+    world.nodeIs(0, true);
+    world.becomes("m-1-lan-3", "Drained");
+    await world.settle(wish("remove", 4));
+    world.objects.delete("m-1-lan-4");
+    world.restart();
+    await world.settle(wish("remove", 4, { passedOn: true }));
+    expect(world.specs.map(({ name }) => name)).toEqual(["m-1-lan-3"]);
+    expect(world.answer).toEqual({ ...DELETED, wish: { revision: 4, state: "deleted" } });
+  });
+
+  test("that was just made is not taken for deleted while the cache lags", async () => {
+    const world = new World();
+    world.actions = [wish("drain", 3)];
+    await world.reconcile();
+    await world.reconcile();
+    expect([world.creations, world.answer]).toEqual([1, passedOn(3)]);
+  });
+
+  test("that the API server refuses was never there", async () => {
+    const world = new World();
+    world.isInvalid = true;
+    await world.settle(wish("drain", 3));
+    expect(world.answer).toBeUndefined();
+    await world.settle(wish("drain", 3));
+    expect(world.answer).toBeUndefined();
   });
 
   test.each<readonly [string, (world: World) => void]>([
@@ -431,5 +491,49 @@ test("however the agent crashes, the last wish holds: one drain at most, never o
       expect(world.objects.has("mine")).toBe(true);
     }),
     { numRuns: 200 },
+  );
+});
+
+test("however the agent and reports are lost, a drain that a person deletes after the platform heard of it does not come back", async () => {
+  const step = fc.record({
+    kind: fc.constantFrom("again", "sooner", "report", "delete", "sync", "restart"),
+    crashAt: fc.integer({ min: 0, max: 2 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
+      const world = new World();
+      let revision = 1;
+      let minute = 50;
+      let isHeard = false;
+      /** Which wish the person has ended. */
+      let ended = 0;
+      const reconcile = async (crashAt?: number): Promise<void> => {
+        world.actions = [wish("drain", revision, { deadlineAt: at(minute), passedOn: isHeard })];
+        await world.reconcile(crashAt);
+      };
+      for (const { kind, crashAt } of steps) {
+        if (kind === "sync") world.sync();
+        if (kind === "restart") world.restart();
+        if (kind === "report" && world.answer?.wish?.revision === revision) isHeard = true;
+        if (kind === "delete" && isHeard) {
+          world.objects.clear();
+          ended = revision;
+        }
+        if (kind === "sooner" || (kind === "again" && ended === revision)) {
+          revision += 1;
+          minute -= 1;
+          isHeard = false;
+        }
+        await reconcile(crashAt);
+        if (ended === revision) expect(world.specs).toEqual([]);
+      }
+      for (let round = 0; round < 3; round += 1) {
+        world.sync();
+        await reconcile();
+      }
+      expect(world.specs).toHaveLength(ended === revision ? 0 : 1);
+      expect(world.answer?.wish?.state).toBe(ended === revision ? "deleted" : "passed-on");
+    }),
+    { numRuns: 300 },
   );
 });

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { MachineReport } from "../../contract/machines/machine.ts";
 import { MachineAction } from "../../contract/machines/machines.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
@@ -19,16 +20,24 @@ export interface WishPorts {
   readonly members: (deploymentId: string) => readonly Member[];
   readonly node: (name: string) => WishNode | undefined;
   readonly drains: () => readonly MachineDrain[];
+  /** From the API server itself, before a word that is final. */
+  readonly liveDrains: (signal: AbortSignal) => Promise<readonly MachineDrain[]>;
   readonly grants: () => readonly Pick<AccessGrant, "metadata" | "spec" | "status">[];
   readonly create: (drain: NewDrain, signal: AbortSignal) => Promise<unknown>;
   readonly hasten: (drain: MachineDrain, by: Hastening, signal: AbortSignal) => Promise<unknown>;
   readonly delete: (drain: MachineDrain, signal: AbortSignal) => Promise<unknown>;
-  /** Which of a deployment's wishes are refused has changed. */
-  readonly refusalsChanged: (deploymentId: string) => void;
+  /** What became of a deployment's wishes has changed. */
+  readonly answersChanged: (deploymentId: string) => void;
 }
 
 /** Why a wish is in the cluster by no object that could say it. */
 export type Refusal = "DeletedByCustomer" | "NameTaken";
+
+/** What the platform is told of a wish. */
+export interface WishAnswer {
+  readonly refusal?: Refusal;
+  readonly wish?: NonNullable<MachineReport["wish"]>;
+}
 
 export interface MachineWishesOptions {
   readonly ports: WishPorts;
@@ -38,59 +47,67 @@ export interface MachineWishesOptions {
 const FIELDS = ["deploymentId", "machineId", "action", "deadlineAt", "force", "revision"] as const;
 /** Most wishes looked at in one go, as many as the platform gives. */
 const MAX_WISHES = 1_000;
-const MAX_DELETED = 1_000;
 /** A wish that the cache does not fit yet is looked at again with the next list. */
 const AGAIN_MS = 5_000;
 
 /** Brings what the platform wants of machines to the cluster: drains, their hastening, their end. It empties no node itself. */
 export class MachineWishes {
   readonly #options: MachineWishesOptions;
-  /** Names of the platform's drains that were deleted while this process watched: one that a person ended stays so. */
-  readonly #deleted = new Set<string>();
-  /** By deployment and machine, as of the last list. */
-  readonly #refusals = new Map<string, ReadonlyMap<string, Refusal>>();
+  /** By deployment and machine, as of the last list. What the platform has taken of it comes back with the wish. */
+  readonly #answers = new Map<string, ReadonlyMap<string, WishAnswer>>();
 
   constructor(options: MachineWishesOptions) {
     this.#options = options;
   }
 
-  deleted({ metadata, spec }: MachineDrain): void {
-    if (spec.requested === undefined) return;
-    const [oldest] = this.#deleted;
-    if (oldest !== undefined && this.#deleted.size >= MAX_DELETED) this.#deleted.delete(oldest);
-    this.#deleted.add(metadata.name);
-  }
-
-  refusalOf(deploymentId: string, machineId: string): Refusal | undefined {
-    return this.#refusals.get(deploymentId)?.get(machineId);
+  answerOf(deploymentId: string, machineId: string): WishAnswer | undefined {
+    return this.#answers.get(deploymentId)?.get(machineId);
   }
 
   readonly reconcile = async (deploymentId: string, context: ReconcileContext): Promise<Result> => {
     const { signal, log } = context;
     let failed = false;
-    const refusals = new Map<string, Refusal>();
+    const answers = new Map<string, WishAnswer>();
+    let listed: Promise<readonly MachineDrain[]> | undefined;
+    const live = () => (listed ??= this.#options.ports.liveDrains(signal));
     for (const item of await this.#listed(deploymentId, signal)) {
       if (misfit(MachineAction, item, FIELDS) !== undefined || item.deploymentId !== deploymentId) {
         log.warn({ deploymentId }, "the platform listed an unreadable wish for a machine; skipped");
         continue;
       }
-      for (const action of this.#decide(item)) {
+      const actions = await this.#decide(item, live);
+      const ends: ActEnd[] = [];
+      for (const action of actions) {
         signal.throwIfAborted();
-        const refusal = refusalIn(action);
-        if (refusal !== undefined) refusals.set(item.machineId, refusal);
-        const done = await this.#act(item, action, context);
-        failed ||= !done;
+        ends.push(await this.#act(item, action, context));
       }
+      failed ||= ends.includes("again");
+      const answer = this.#answerTo(item, actions, ends);
+      if (answer !== undefined) answers.set(item.machineId, answer);
     }
-    this.#keep(deploymentId, refusals);
+    this.#keep(deploymentId, answers);
     return failed ? { requeueAfterMs: AGAIN_MS } : undefined;
   };
 
-  #keep(deploymentId: string, refusals: ReadonlyMap<string, Refusal>): void {
-    const before = this.#refusals.get(deploymentId) ?? new Map<string, Refusal>();
-    if (refusals.size > 0) this.#refusals.set(deploymentId, refusals);
-    else this.#refusals.delete(deploymentId);
-    if (!isDeepStrictEqual(before, refusals)) this.#options.ports.refusalsChanged(deploymentId);
+  #answerTo(
+    { deploymentId, machineId, revision, action }: MachineAction,
+    actions: readonly WishAction[],
+    ends: readonly ActEnd[],
+  ): WishAnswer | undefined {
+    const [refusal] = actions.flatMap((each) => refusalIn(each) ?? []);
+    if (refusal === "DeletedByCustomer") return { refusal, wish: { revision, state: "deleted" } };
+    if (refusal !== undefined) return { refusal };
+    if (action === "cancel-drain") return undefined;
+    if (ends.every((end) => end === "done")) return { wish: { revision, state: "passed-on" } };
+    const before = this.answerOf(deploymentId, machineId);
+    return before?.wish?.revision === revision ? before : undefined;
+  }
+
+  #keep(deploymentId: string, answers: ReadonlyMap<string, WishAnswer>): void {
+    const before = this.#answers.get(deploymentId) ?? new Map<string, WishAnswer>();
+    if (answers.size > 0) this.#answers.set(deploymentId, answers);
+    else this.#answers.delete(deploymentId);
+    if (!isDeepStrictEqual(before, answers)) this.#options.ports.answersChanged(deploymentId);
   }
 
   async #listed(deploymentId: string, signal: AbortSignal): Promise<readonly MachineAction[]> {
@@ -105,29 +122,34 @@ export class MachineWishes {
     }
   }
 
-  #decide(wish: MachineAction): readonly WishAction[] {
+  async #decide(wish: MachineAction, live: () => Promise<readonly MachineDrain[]>): Promise<readonly WishAction[]> {
     const { ports, grantsNamespace } = this.#options;
-    const member = ports.members(wish.deploymentId).find(({ machineId }) => machineId === wish.machineId);
+    const { deploymentId, machineId, revision } = wish;
+    const member = ports.members(deploymentId).find((each) => each.machineId === machineId);
     const facts = {
-      accepted: ports.accepts(wish.deploymentId),
+      accepted: ports.accepts(deploymentId),
       member,
       node: member && ports.node(member.nodeName),
-      drains: ports.drains(),
       grants: ports.grants(),
-      isDeleted: (name: string) => this.#deleted.has(name),
+      // A platform of the release before does not say it.
+      isPassedOn: wish.passedOn === true || this.answerOf(deploymentId, machineId)?.wish?.revision === revision,
     };
-    return decideWish(wish, facts, grantsNamespace);
+    const actions = decideWish(wish, { ...facts, drains: ports.drains() }, grantsNamespace);
+    // Both words stay said. The cache may not have yet what was just made, and still have what was just deleted.
+    const isHere = actions.every((action) => action.do !== "create" && action.do !== "refuse");
+    const isFinal = facts.isPassedOn ? actions.some(isDeleted) : isHere;
+    return isFinal ? decideWish(wish, { ...facts, drains: await live() }, grantsNamespace) : actions;
   }
 
-  /** @returns false: the object is another than the cache had. */
-  async #act(wish: MachineAction, action: WishAction, { signal, log }: ReconcileContext): Promise<boolean> {
+  /** Again: the object is another than the cache had. */
+  async #act(wish: MachineAction, action: WishAction, { signal, log }: ReconcileContext): Promise<ActEnd> {
     const { ports } = this.#options;
     const { deploymentId, machineId, revision } = wish;
     const about = { deploymentId, machineId, revision, wish: wish.action };
     try {
       if (action.do === "refuse") {
         log.warn({ ...about, because: action.because }, "a wish for a machine is not passed on");
-        return true;
+        return "refused";
       }
       if (action.do === "create") await ports.create(action.drain, signal);
       else if (action.do === "hasten") await ports.hasten(action.drain, action.by, signal);
@@ -136,17 +158,23 @@ export class MachineWishes {
         { ...about, did: action.do, name: action.drain.metadata.name },
         "a wish for a machine is in the cluster",
       );
-      return true;
+      return "done";
     } catch (error) {
       // Made, changed or deleted since; the cache will say so.
       if (!(error instanceof KubeError)) throw error;
-      if (error.isAlreadyExists) return true;
-      if (error.isConflict || error.isNotFound) return false;
+      if (error.isAlreadyExists) return "done";
+      if (error.isConflict || error.isNotFound) return "again";
       if (!error.isInvalid) throw error;
       log.warn({ ...about, err: error }, "the API server refuses a drain");
-      return true;
+      return "refused";
     }
   }
+}
+
+type ActEnd = "done" | "again" | "refused";
+
+function isDeleted(action: WishAction): boolean {
+  return refusalIn(action) === "DeletedByCustomer";
 }
 
 /** Of what is not the deployment's machine, nothing is reported either. */

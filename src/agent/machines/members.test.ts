@@ -43,6 +43,13 @@ test.each<readonly [string, readonly Pool[], readonly MachineJoin[], readonly st
   ["a denied one", [pool("a", "dep_a")], [join("a", "box", "m-1", "Denied")], [], []],
   ["a removed one", [pool("a", "dep_a")], [join("a", "box", "m-1", "Removed")], [], []],
   [
+    "a removed one whose node is still to be deleted",
+    [pool("a", "dep_a")],
+    [join("a", "box", "m-1", "Removed")],
+    ["m-1"],
+    ["box=m-1"],
+  ],
+  [
     "a join of another pool, and our prefix",
     [pool("a", "dep_a"), pool("b", "dep_b", "x-")],
     [join("b", "box", "m-1", "Joined")],

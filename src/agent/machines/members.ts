@@ -40,11 +40,14 @@ export function membersOf(deploymentId: string, fleet: Fleet, nodeNames: Iterabl
   const pools = acting(fleet.pools);
   const pool = pools.get(deploymentId);
   if (pool === undefined) return [];
+  const nodes = new Set(nodeNames);
   const came = new Map<string, Join>();
   const coming: Join[] = [];
   for (const join of byAge(fleet.joins)) {
     const state = join.status?.state ?? "Waiting";
-    if (CAME.includes(state)) came.set(join.spec.nodeName, join);
+    // Of a removed one that is refused already its node may still be there.
+    if (CAME.includes(state) || (state === "Removed" && nodes.has(join.spec.nodeName)))
+      came.set(join.spec.nodeName, join);
     else if (COMING.includes(state) && join.spec.pool === pool.metadata.name) coming.push(join);
   }
   const found = new Map<string, Member>();
@@ -55,7 +58,7 @@ export function membersOf(deploymentId: string, fleet: Fleet, nodeNames: Iterabl
     const { machineId, nodeName } = join.spec;
     if (join.spec.pool === pool.metadata.name) add({ machineId, nodeName, join });
   }
-  for (const nodeName of nodeNames) {
+  for (const nodeName of nodes) {
     if (!came.has(nodeName) && prefixOwner(nodeName, pools.values()) === pool) {
       add({ machineId: nodeName, nodeName, join: undefined });
     }

@@ -37,8 +37,8 @@ export interface WishFacts {
   /** Every drain of the cluster. */
   readonly drains: readonly MachineDrain[];
   readonly grants: readonly Pick<AccessGrant, "metadata" | "spec" | "status">[];
-  /** Whether a drain of this name was deleted while the agent watched. */
-  readonly isDeleted: (name: string) => boolean;
+  /** A drain for this very wish has been in the cluster. */
+  readonly isPassedOn: boolean;
 }
 
 /**
@@ -50,23 +50,26 @@ export interface WishFacts {
  */
 export function decideWish(wish: MachineAction, facts: WishFacts, namespace: string): readonly WishAction[] {
   const born = facts.member && bornAt(facts.member, facts.node);
-  const own = facts.drains
-    .filter((drain) => {
-      if (drain.metadata.deletionTimestamp !== undefined || isOfEarlierNode(drain, born)) return false;
-      const { requested } = drain.spec;
-      // What the machine itself wants, no wish of the platform ends.
-      if (requested?.leaving === true) return false;
-      return requested?.deploymentId === wish.deploymentId && requested.machineId === wish.machineId;
-    })
-    .toSorted((a, b) => revisionOf(b) - revisionOf(a));
+  const all = facts.drains.filter(({ metadata, spec: { requested } }) => {
+    // What the machine itself wants, no wish of the platform ends.
+    if (metadata.deletionTimestamp !== undefined || requested?.leaving === true) return false;
+    return requested?.deploymentId === wish.deploymentId && requested.machineId === wish.machineId;
+  });
+  const own = all.filter((drain) => !isOfEarlierNode(drain, born)).toSorted((a, b) => revisionOf(b) - revisionOf(a));
   const [newest] = own;
   if (newest !== undefined && revisionOf(newest) > wish.revision) return [];
   // Ending a drain needs no approval.
   if (wish.action === "cancel-drain") return own.map((drain) => ({ do: "delete", drain }));
   if (!facts.accepted) return [{ do: "refuse", because: "not accepted" }];
   if (facts.member === undefined) return [{ do: "refuse", because: "not in the pool" }];
+  const isOf = (drain: MachineDrain): boolean =>
+    own.includes(drain) || drain.status?.state === "Failed" || revisionOf(drain) === wish.revision;
+  const remove = wish.action === "remove";
+  const isThere = all.some((drain) => (drain.spec.requested?.remove === true) === remove && isOf(drain));
+  // The customer's word on this very wish; a newer one is a new question.
+  if (facts.isPassedOn && !isThere) return [{ do: "refuse", because: "deleted" }];
   const made = create(wish, facts.member, facts, namespace);
-  if (wish.action === "remove") {
+  if (remove) {
     // The drain that emptied the node stays: its end would let pods come back.
     return own.some((drain) => removes(drain, wish)) ? [] : made;
   }
@@ -111,15 +114,13 @@ function hastening({ spec }: MachineDrain, { deadlineAt, force }: MachineAction)
 function create(
   wish: MachineAction,
   member: Member,
-  { drains, grants, isDeleted, node }: WishFacts,
+  { drains, grants, node }: WishFacts,
   namespace: string,
 ): readonly WishAction[] {
   const { nodeName } = member;
   const { deploymentId, machineId, revision, action, deadlineAt, force } = wish;
   const remove = action === "remove";
   const name = drainName(nodeName, revision);
-  // The customer's word on this very wish; a new one has a new name.
-  if (isDeleted(name)) return [{ do: "refuse", because: "deleted" }];
   const holder = drains.find(({ metadata }) => metadata.name === name);
   // Names of two nodes may be alike: `a.b` and `a-b`.
   const isOwn = holder?.spec.nodeName === nodeName && holder.spec.requested?.deploymentId === deploymentId;

@@ -85,6 +85,12 @@ const LocalOverride = Strict({
 
 const NETWORK_HEALTHS = ["unknown", "healthy", "degraded"] as const;
 
+/** How far a manager is with what the platform wants of a machine, at this revision of it. */
+const WishWord = Strict({
+  revision: Type.Integer({ minimum: 0 }),
+  state: Words(["passed-on", "deleted"]),
+});
+
 /** What a manager reports of one machine. The platform owns the drain request and ignores what a report says of it. */
 export const MachineReport = Strict({
   machineId: MachineId,
@@ -111,6 +117,7 @@ export const MachineReport = Strict({
   replicaCount: count,
   conditions: Type.Optional(Type.Array(MachineCondition, { maxItems: 10 })),
   joinState: Maybe(Words(JOIN_STATES)),
+  wish: Maybe(WishWord),
 });
 export type MachineReport = Static<typeof MachineReport>;
 
@@ -139,6 +146,10 @@ export const Machine = Strict({
   replicaCount: count,
   conditions: Type.Array(MachineCondition),
   joinState: Nullable(Words(JOIN_STATES)),
+  customerCancelledAt: Nullable({
+    ...Timestamp,
+    description: "When the customer was found to have deleted the drain or removal that was asked for last.",
+  }),
   stale: Type.Boolean({ description: "Nothing was heard of it for more than 180 s." }),
   statusSince: Timestamp,
 });

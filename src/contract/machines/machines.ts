@@ -184,6 +184,7 @@ export const MachineAction = Strict({
   deadlineAt: Nullable(Timestamp),
   force: Type.Boolean(),
   revision: Type.Integer({ minimum: 0, description: "Grows with every wish for this machine." }),
+  passedOn: Type.Boolean({ description: "The manager has reported that its cluster has it, at this revision." }),
 });
 export type MachineAction = Static<typeof MachineAction>;
 

@@ -148,6 +148,14 @@ test("ours go one at a time once no other pod is left, this process at the very 
   expect(acts(decide({ pods: ours.slice(0, 1) }))).toEqual(["evict machines-0"]);
 });
 
+test("a drain is blocked when nothing but ours could go, and ours wait for what is blocked", () => {
+  const pods = [pod("machines-0", { namespace: SYSTEM }), pod("agent-0", { namespace: SYSTEM })];
+  const stuck = pod("stuck", { owner: null });
+  expect(decide({ pods: [...pods, stuck] })).toMatchObject({ state: "Blocked", progress: "Blocked", left: 3 });
+  expect(decide({ pods: [...pods, stuck, pod("free")] })).toMatchObject({ state: "Draining", left: 4 });
+  expect(decide({ pods })).toMatchObject({ state: "Draining", left: 2 });
+});
+
 test("no more than ten are asked for at once, then five a second", () => {
   const pods = Array.from({ length: 30 }, (_, index) => pod(`p${index}`));
   const attempts = new Attempts(0, middle);

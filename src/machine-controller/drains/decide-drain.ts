@@ -97,7 +97,7 @@ function draining(
   const isOverdue = Date.parse(deadlineAt) <= now.getTime();
   const isForced = isOverdue && wantsForce && rules.allowForce;
   const pods = decidePods({ ...facts, wantsForce, isForced, isNodeDead: isDead(node, now) });
-  const { left, blocked, skipped, acts } = pods;
+  const { left, blocked, waiting, skipped, acts } = pods;
   if (left === 0) {
     const end = pods.unconfirmed > 0 ? "NodeUnreachable" : "Empty";
     const message =
@@ -108,7 +108,7 @@ function draining(
   }
   const deadline = !isOverdue ? "InTime" : isForced ? "Forced" : wantsForce ? "ForceNotAllowed" : "GoesOn";
   const stallsMs = movedMs + STALLED_MS - nowMs;
-  const isBlocked = !isForced && (isOverdue || blocked.length === left);
+  const isBlocked = !isForced && (isOverdue || (blocked.length > 0 && blocked.length + waiting === left));
   const untilDeadlineMs = isOverdue ? NEVER : Date.parse(deadlineAt) - now.getTime();
   return {
     state: isBlocked ? "Blocked" : "Draining",

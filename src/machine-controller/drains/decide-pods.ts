@@ -63,6 +63,8 @@ export interface PodDecision {
   readonly left: number;
   /** Of those, the ones that nothing but a change elsewhere lets go. */
   readonly blocked: readonly BlockedPod[];
+  /** Ours, which go after all others and wait for these. */
+  readonly waiting: number;
   /** Some of them are still to be asked for, and not only waited for. */
   readonly isAsking: boolean;
   /** They stay with the node. */
@@ -121,9 +123,13 @@ class Round {
       this.#take(blockedFor(pod, "unmanaged-pod", unmanagedWords(rules, wantsForce)));
     for (const pod of of("local-storage")) this.#take(blockedFor(pod, "local-storage", localStorageWords(rules)));
     let ownActs = isOwnLeaving ? 1 : 0;
+    let waiting = 0;
     for (const pod of inOrder(of("evictable"), own)) {
       const rank = rankOf(pod, own);
-      if (rank >= OWN_RANK && (rank > lowest || ownActs > 0)) continue;
+      if (rank >= OWN_RANK && (rank > lowest || ownActs > 0)) {
+        waiting += 1;
+        continue;
+      }
       const verdict = this.#evictable(pod, rank);
       if (rank >= OWN_RANK && verdict.is !== "blocked") ownActs += 1;
       this.#take(verdict);
@@ -132,6 +138,7 @@ class Round {
       acts: this.#acts,
       left: left.length,
       blocked: this.#blocked,
+      waiting,
       isAsking: left.length > leaving.length,
       skipped: of("daemon").map((pod) => ({ ...about(pod), reason: "daemon", message: DAEMON_WORDS })),
       unconfirmed: isNodeDead ? terminating.length : 0,

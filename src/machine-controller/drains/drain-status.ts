@@ -198,15 +198,19 @@ function deadlineSaid({ deadline }: DrainDecision): Said | undefined {
   return ["DeadlineExceeded", deadline === "InTime" ? "False" : "True", deadline, DEADLINE_WORDS[deadline]];
 }
 
-export function removedStatus(drain: MachineDrain, isDone: boolean, now: Date): MachineDrainStatus {
-  const said: Said = isDone
-    ? [
-        "Removed",
-        "True",
-        "NodeDeleted",
-        "the node is deleted, and its machine may not come back under its old certificate",
-      ]
-    : ["Removed", "False", "InProgress", "the machine is refused; its node is deleted in some seconds"];
+const REMOVED_WORDS: Readonly<Record<MachineDrainReason<"Removed">, string>> = {
+  InProgress: "the machine is refused; its node is deleted in some seconds",
+  Uncordoned:
+    "the node takes pods again, and stays: delete this drain, which ends the removal; to remove the machine drain it anew",
+  NodeDeleted: "the node is deleted, and its machine may not come back under its old certificate",
+};
+
+export function removedStatus(
+  drain: MachineDrain,
+  reason: MachineDrainReason<"Removed">,
+  now: Date,
+): MachineDrainStatus {
+  const said: Said = ["Removed", reason === "NodeDeleted" ? "True" : "False", reason, REMOVED_WORDS[reason]];
   return { ...drain.status, conditions: withConditions(drain, [said], now) };
 }
 

@@ -74,6 +74,14 @@ test("a drained node that a person uncordoned is not removed", async () => {
   });
   await twin.rounds(3);
   expect([...twin.nodes.keys()]).toEqual([NODE]);
+  const said = () => twin.status("one").conditions?.find(({ type }) => type === "Removed");
+  expect(said()).toMatchObject({ status: "False", reason: "Uncordoned" });
+  expect(said()?.message).toContain("delete this drain");
+  // What ran there since is not known to have gone.
+  twin.nodes.set(NODE, node(NODE, { cordoned: true }));
+  await twin.rounds(20);
+  expect([...twin.nodes.keys()]).toEqual([NODE]);
+  expect(said()?.reason).toBe("Uncordoned");
 });
 
 test("a machine whose node is gone is refused and its removal ends; it cannot come back", async () => {

@@ -21,7 +21,6 @@ export interface RemovalPorts extends NodePorts {
   readonly writeStatus: (drain: MachineDrain, status: MachineDrainStatus, signal: AbortSignal) => Promise<MachineDrain>;
 }
 
-const AFTER_UNCORDON_MS = 60_000;
 /**
  * From the machine's label to the end of its node. Each API server knows the joins of removed machines a moment late: a
  * machine that asks without end would make its node again in that moment, Ready and open to pods.
@@ -39,14 +38,16 @@ export async function removeNode(
 ): Promise<Result> {
   const { clock, fence } = ports;
   const { requested, nodeName } = drain.spec;
-  if (requested?.remove !== true || drain.status?.state !== "Drained" || !isApproved(drain) || isRemoved(drain))
-    return undefined;
+  if (requested?.remove !== true || drain.status?.state !== "Drained" || !isApproved(drain)) return undefined;
+  const removed = removedOf(drain);
+  // Of a node that took pods again since it is not known what runs there: only the drain's deletion leads on.
+  if (removed?.reason === "NodeDeleted" || removed?.reason === "Uncordoned") return undefined;
   const joins = await ports.liveJoins(nodeName, signal);
-  const beganMs = removalBeganMs(drain);
+  const beganMs = removed && Date.parse(removed.lastTransitionTime);
   if (joins.length > 0) {
     fence();
     if (beganMs === undefined) {
-      await ports.writeStatus(drain, removedStatus(drain, false, clock.wallNow()), signal);
+      await ports.writeStatus(drain, removedStatus(drain, "InProgress", clock.wallNow()), signal);
       return { requeueAfterMs: 1 };
     }
     for (const join of joins) await ports.markRemoved(join, signal);
@@ -59,8 +60,10 @@ export async function removeNode(
     // It takes pods again, as a person wants it: it is not empty any more. Of a machine that is refused no pod can run there,
     // and the machine itself may have uncordoned its node before, or made it anew.
     if (!node.spec.unschedulable && beganMs === undefined) {
+      fence();
+      await ports.writeStatus(drain, removedStatus(drain, "Uncordoned", clock.wallNow()), signal);
       log.warn({ node: nodeName }, "a node that is to be removed was uncordoned: it stays");
-      return { requeueAfterMs: AFTER_UNCORDON_MS };
+      return undefined;
     }
     if (cordonOf(node) === undefined || !node.spec.unschedulable) {
       // Admission lets this process delete only nodes with its mark.
@@ -73,16 +76,11 @@ export async function removeNode(
     log.info({ node: nodeName }, "node deleted");
   }
   fence();
-  await ports.writeStatus(drain, removedStatus(drain, true, clock.wallNow()), signal);
+  await ports.writeStatus(drain, removedStatus(drain, "NodeDeleted", clock.wallNow()), signal);
   return undefined;
 }
 
-/** Undefined: no machine was refused for this drain. */
-function removalBeganMs({ status }: MachineDrain): number | undefined {
-  const began = status?.conditions?.find(({ type, status: is }) => type === "Removed" && is === "False");
-  return began && Date.parse(began.lastTransitionTime);
-}
-
-function isRemoved({ status }: MachineDrain): boolean {
-  return status?.conditions?.some(({ type, status: is }) => type === "Removed" && is === "True") === true;
+/** Undefined: nothing was done for it. InProgress: its machine is refused. */
+function removedOf({ status }: MachineDrain) {
+  return status?.conditions?.find(({ type }) => type === "Removed");
 }

@@ -12,8 +12,7 @@ import { loadMachinesConfig } from "../../../src/machine-controller/kernel/confi
 import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
 import { eventually, signal } from "../wait.ts";
 
-export const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
-const { systemNamespace: SYSTEM } = DEFAULT_NAMES;
+export const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
 export const SHOP = "shop";
 /** All that a customer can add. */
 const RIGHTS = { allowForce: true, signServing: true };
@@ -102,7 +101,7 @@ export class DrainWorld {
   }
 
   /** A Deployment whose pods are all on `node`, and ready; they may be made again elsewhere. */
-  async workload(name: string, node: string, replicas: number, more: object = {}): Promise<void> {
+  async workload(name: string, node: string, replicas: number, more: object = {}, namespace = SHOP): Promise<void> {
     const labels = { app: name };
     const others = { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [node] }] };
     const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: others }] };
@@ -123,12 +122,12 @@ export class DrainWorld {
       {
         apiVersion: "apps/v1",
         kind: "Deployment",
-        metadata: { name, namespace: SHOP },
+        metadata: { name, namespace },
         spec: { replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
       },
     ]);
     await eventually(
-      () => this.pods(name),
+      () => this.pods(name, namespace),
       (pods) => pods.filter(isReady).length === replicas && pods.every(({ spec: { nodeName } }) => nodeName === node),
     );
   }
@@ -152,9 +151,19 @@ export class DrainWorld {
     );
   }
 
-  async pods(app: string): Promise<readonly PodObject[]> {
+  /** Their containers are not ready any more, as when they crash again and again. */
+  async unready(app: string): Promise<void> {
+    const conditions = ["Ready", "ContainersReady"].map((type) => ({ type, status: "False" }));
+    const patch = { type: "merge", body: { status: { conditions } } } as const;
+    for (const { metadata } of await this.pods(app)) {
+      const key = { namespace: SHOP, name: metadata.name };
+      await this.admin.patch(resources.pods, key, patch, { subresource: "status" }, signal());
+    }
+  }
+
+  async pods(app: string, namespace = SHOP): Promise<readonly PodObject[]> {
     const found: PodObject[] = [];
-    const options = { namespace: SHOP, labelSelector: `app=${app}` };
+    const options = { namespace, labelSelector: `app=${app}` };
     for await (const pod of this.admin.list<PodObject>(resources.pods, options, signal())) found.push(pod);
     return found;
   }

@@ -7,7 +7,7 @@ import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
 import { eventually, signal } from "../wait.ts";
-import { DrainWorld, GRANTS, reasonOf, SHOP } from "./drain-world.ts";
+import { DrainWorld, GRANTS, type PodObject, reasonOf, SHOP, SYSTEM } from "./drain-world.ts";
 
 const NODES = ["node-1", "node-2"];
 const cluster = useCluster({ controllers: true, kwok: { nodes: NODES.length } });
@@ -93,6 +93,22 @@ test("a budget that never allows one is said with what would help; raised, the n
     (count) => count < 3,
   );
   expect(performance.now() - freedAt).toBeLessThan(3_000);
+  await world.drained(drain);
+}, 180_000);
+
+test("pods that are not ready, and that their budget keeps, are said with what would help; then they go", async () => {
+  await world.workload("web", "node-1", 2);
+  await world.unready("web");
+  await world.budget("web", "web", { minAvailable: 2 });
+  const drain = await world.drain({ nodeName: "node-1" });
+  const blocked = await world.until(drain, ({ status }) => status?.state === "Blocked");
+  expect(blocked.status?.blockers).toMatchObject([
+    { reason: "pod-disruption-budget", workload: "shop/deployment/web", budget: "shop/web", count: 2 },
+  ]);
+  expect(blocked.status?.blockers?.[0]?.message).toBe(
+    "The disruption budget web needs 2 healthy pods and has 0 currently; 0 of 2 pods are healthy: mend those of deployment/web, or set unhealthyPodEvictionPolicy of pdb/web to AlwaysAllow",
+  );
+  await world.budget("web", "web", { minAvailable: 2, unhealthyPodEvictionPolicy: "AlwaysAllow" });
   await world.drained(drain);
 }, 180_000);
 
@@ -283,6 +299,41 @@ test("the controller is killed in mid-drain, and another one goes on where it st
     (node) => node.spec.unschedulable !== true,
   );
 }, 300_000);
+
+test("the controller's own pod goes last, and the drain ends under its successor", async () => {
+  await controller.stop();
+  let first: typeof controller | undefined;
+  try {
+    await world.workload("web", "node-1", 3);
+    await world.budget("web", "web", { maxUnavailable: 0 });
+    await world.workload("sallyport-machines", "node-1", 1, {}, SYSTEM);
+    const own = async (): Promise<readonly PodObject[]> => {
+      const pods = await world.pods("sallyport-machines", SYSTEM);
+      return pods.filter(({ spec }) => spec.nodeName === "node-1");
+    };
+    const [pod] = await own();
+    first = world.start({ SALLYPORT_IDENTITY: pod?.metadata.name ?? "" });
+    const drain = await world.drain({ nodeName: "node-1" });
+    const blocked = await world.until(drain, ({ status }) => status?.state === "Blocked");
+    expect(blocked.status).toMatchObject({ left: "4/4", summary: "pdb:3" });
+    await cluster().kubectl(["delete", "pdb", "--all", "-n", SHOP]);
+    const isLeaving = async (): Promise<boolean> =>
+      (await own()).every(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    await eventually(isLeaving, (is) => is);
+    // Asked for after the others had ended.
+    expect(await onNode1("web")).toBe(0);
+    await first.stop();
+    first = undefined;
+    controller = world.start({ SALLYPORT_IDENTITY: "machines-successor" });
+    const drained = await world.drained(drain);
+    expect([drained.status?.left, await own()]).toEqual(["0/4", []]);
+  } finally {
+    await first?.stop();
+    await cluster().kubectl(["delete", "deploy", "sallyport-machines", "-n", SYSTEM]);
+    await controller.stop();
+    controller = world.start();
+  }
+}, 180_000);
 
 test("what the pods of each node ask for is written for the agent", async () => {
   const containers = [{ name: "main", image: "none", resources: { requests: { cpu: "250m", memory: "1Gi" } } }];

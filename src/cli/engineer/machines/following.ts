@@ -134,9 +134,11 @@ function endOf({ act, machineId }: Wish, machine: Machine | undefined, error: To
     error(`${machineId} is gone\n`);
     return act === "remove" ? EXIT_CODES.done.code : EXIT_CODES.notRun.code;
   }
-  if (act === "remove") return undefined;
-  if (machine.status === "drained") return EXIT_CODES.done.code;
-  if (machine.drainRequestedAt !== null) return undefined;
-  error(`the drain of ${machineId} was cancelled\n`);
+  const isByCustomer = machine.customerCancelledAt !== null;
+  if (act === "remove" && !isByCustomer) return undefined;
+  if (act === "drain" && machine.status === "drained") return EXIT_CODES.done.code;
+  if (act === "drain" && machine.drainRequestedAt !== null) return undefined;
+  const what = act === "drain" ? "drain" : "removal";
+  error(`the ${what} of ${machineId} was cancelled${isByCustomer ? " by the customer" : ""}\n`);
   return EXIT_CODES.notRun.code;
 }

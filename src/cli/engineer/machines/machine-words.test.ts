@@ -19,6 +19,7 @@ const MACHINE: Machine = {
     statusSince: AT,
     conditions: [],
     joinState: null,
+    customerCancelledAt: null,
   },
 };
 const told = (machine: Machine): readonly string[] => [...linesOf(machine).values()];
@@ -73,16 +74,14 @@ test.each([
 });
 
 // What an engineer cannot mend, and what goes on by itself, has no next step.
-const GOES_ON = ["Cordoning", "Evicting", "WaitingForPods", "Blocked", "Ended"];
+const GOES_ON = ["Cordoning", "Evicting", "WaitingForPods", "Blocked", "Ended", "InProgress", "NodeDeleted"];
 const REFUSALS: readonly Refusal[] = ["DeletedByCustomer", "NameTaken"];
-test.each([...WAITS_FOR.filter((reason) => !GOES_ON.includes(reason)), ...REFUSALS, "NodeNotFound"])(
-  "a drain that is %s has a next step",
-  (reason) => {
-    const conditions = [{ type: "DrainProgressing", status: "False" as const, reason }];
-    expect(told({ ...MACHINE, conditions })[1]).toContain(`(${reason}): `);
-    expect(whyOf({ ...MACHINE, conditions })).toBe(reason);
-  },
-);
+const STOPS = [...WAITS_FOR, ...MACHINE_DRAIN_CONDITIONS.Removed].filter((reason) => !GOES_ON.includes(reason));
+test.each([...STOPS, ...REFUSALS, "NodeNotFound"])("a drain that is %s has a next step", (reason) => {
+  const conditions = [{ type: "DrainProgressing", status: "False" as const, reason }];
+  expect(told({ ...MACHINE, conditions })[1]).toContain(`(${reason}): `);
+  expect(whyOf({ ...MACHINE, conditions })).toBe(reason);
+});
 
 const DENIALS: readonly DenialReason[] = [
   ...(["DeniedByPerson", "BadRequest", "PoolGone", "PoolClosed", "PoolFull", "NameNotAllowed", "NameTaken"] as const),
@@ -91,6 +90,15 @@ const DENIALS: readonly DenialReason[] = [
 test.each([...DENIALS, "Expired", "AwaitingSigner", "AwaitingNode"])("a join with %s has a next step", (reason) => {
   const conditions = [{ type: "JoinApproved", status: "False" as const, reason }];
   expect(told({ ...MACHINE, joinState: "denied", conditions })[1]).toContain(`(${reason}): `);
+});
+
+test("what the customer cancelled is told with the time and the next step", () => {
+  const cancelled = { ...MACHINE, status: "ready" as const, customerCancelledAt: AT };
+  expect(told(cancelled)).toEqual([
+    "m-3 is ready",
+    "  cancelled by the customer at 2100-01-01T12:00:00Z: ask them, then ask for it again",
+  ]);
+  expect(whyOf(cancelled)).toBe("CancelledByCustomer");
 });
 
 test("only what has changed is told, and what is over", () => {

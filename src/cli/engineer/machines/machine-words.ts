@@ -25,7 +25,9 @@ const DRAIN_NEXT: Readonly<Record<string, string>> = {
   OtherMachine: "the customer's cluster has another machine under this node's name",
   PoolInvalid: "the customer's pool has a selector that cannot be read",
   PolicyMissing: "an admission policy of Sallyport is missing: the customer brings it back with helm upgrade",
-  DeletedByCustomer: "the customer deleted it in the cluster: cancel it, and ask them before the next",
+  DeletedByCustomer: "the customer deleted it in the cluster: ask them before the next",
+  Uncordoned:
+    "its node takes pods again: the customer deletes the MachineDrain, which ends the removal; then cancel, drain and remove it anew",
   NameTaken: "another MachineDrain of the cluster has its name: the customer deletes that one",
   NodeNotFound: "the customer's cluster has no such node: sallyport machines cancel takes the drain back",
   GoesOn: "the deadline has passed: it goes on trying, and needs --force to end",
@@ -62,11 +64,15 @@ function helpOf({ type, reason }: Machine["conditions"][number]): string | undef
 
 /** One line for everything about a machine that is worth telling when it changes, by what it is about. */
 export function linesOf(machine: Machine): ReadonlyMap<string, string> {
-  const { machineId, status, stale, joinState, conditions, drainDeadlineAt } = machine;
+  const { machineId, status, stale, joinState, conditions, drainDeadlineAt, customerCancelledAt } = machine;
   const lines = new Map<string, string>();
   const deadline = drainDeadlineAt === null || status !== "draining" ? "" : `, until ${plain(drainDeadlineAt)}`;
   const join = joinState === null || joinState === "joined" ? "" : `, its join is ${joinState}`;
   lines.set("status", `${machineId} is ${status}${join}${deadline}${stale ? ", and says nothing any more" : ""}`);
+  if (customerCancelledAt !== null) {
+    const when = plain(customerCancelledAt);
+    lines.set("cancel", `  cancelled by the customer at ${when}: ask them, then ask for it again`);
+  }
   for (const condition of conditions) {
     const { type, status: is, reason } = condition;
     const help = helpOf(condition);
@@ -101,11 +107,12 @@ function blockerLine(blockers: readonly Blocker[]): string {
 }
 
 /** Who holds a machine up, in the cell of a list. */
-export function whyOf({ drainBlockers, conditions, joinState }: Machine): string | null {
+export function whyOf({ drainBlockers, conditions, joinState, customerCancelledAt }: Machine): string | null {
   const counts = new Map<string, number>();
   for (const { reason } of drainBlockers) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const words = [...counts].map(([reason, count]) => `${reason}:${count}`);
   if (joinState !== null && joinState !== "joined") words.unshift(`join ${joinState}`);
+  if (customerCancelledAt !== null) words.push("CancelledByCustomer");
   words.push(...conditions.flatMap((each) => (helpOf(each) === undefined ? [] : (each.reason ?? []))));
   return words.length === 0 ? null : words.join(" ");
 }

@@ -204,6 +204,29 @@ onEachDatabase("sallyport machines", (world) => {
     expect([late.code, late.error]).toEqual([9, expect.stringContaining("m-1 is still draining: the wish stays")]);
   });
 
+  it.each(["drain", "remove"])(
+    "%s --watch ends with 8 when the customer cancels it, and list says so",
+    async (verb) => {
+      const fleet = await newFleet();
+      await tell(fleet, "ready");
+      if (verb === "remove") {
+        await type(["drain", fleet.id, "m-1"], fleet);
+        await tell(fleet, "drained");
+      }
+      const revision = verb === "drain" ? 1 : 2;
+      const deleted = () => tell(fleet, "ready", { wish: { revision, state: "deleted" } });
+      const onError = script([[`m-1 is ${verb === "drain" ? "draining" : "terminating"}`, deleted]]);
+      const over = await type([verb, fleet.id, "m-1", "--watch"], { ...fleet, onError });
+      const what = verb === "drain" ? "drain" : "removal";
+      expect([over.code, over.error]).toEqual([
+        8,
+        expect.stringContaining(`the ${what} of m-1 was cancelled by the customer`),
+      ]);
+      expect(over.error).toMatch(/ {2}cancelled by the customer at .*Z: ask them, then ask for it again/);
+      expect((await type(["list", fleet.id], fleet)).out).toContain("CancelledByCustomer");
+    },
+  );
+
   it("--reason asks the customer with a line for that machine, and a no ends the watch with 8", async () => {
     const fleet = await newFleet();
     await tell(fleet, "ready");

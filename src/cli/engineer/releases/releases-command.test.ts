@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -143,6 +146,32 @@ onEachDatabase("sallyport release and rollouts", (world: World) => {
     const taken = await type(create(site, "2.0.0", "--stack", file, "--channel", "production"), of(site));
     expect([taken.code, taken.error]).toEqual([6, expect.stringContaining("NAME_TAKEN")]);
   });
+});
+
+it.each([
+  ["rel_abc", "sallyport releases promote rel_abc --channel production; then sallyport rollouts watch rel_abc\n"],
+  ["rel_abc;$(reboot)", ""],
+])("the next line to type is shown for an id that no shell reads: %s", async (id, line) => {
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      const made = { id, version: "1.0.0", projectId: "prj_1", createdAt: "2026-01-01T00:00:00.000Z" };
+      response.writeHead(201, { "content-type": "application/json" }).end(JSON.stringify(made));
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    const env = { SALLYPORT_URL: `http://127.0.0.1:${port}`, SALLYPORT_KEY: "sp_w_key" };
+    const file = join(folder, "web.yaml");
+    const made = await type(["releases", "create", "--project", "shop", "--manifests", file, "--version", "1.0.0"], {
+      env,
+    });
+    expect(made.code, made.error).toBe(0);
+    expect(made.error.split("\n").slice(1).join("\n")).toBe(line);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 it.each<[readonly string[], RegExp]>([

@@ -1,5 +1,6 @@
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import type { NewRelease, Release } from "../../../contract/releases/releases.ts";
+import { pastedLine } from "../../../contract/wire/pasted-line.ts";
 import { type Command, UsageError } from "../../kernel/command.ts";
 import { escaped, render } from "../../kernel/output.ts";
 import { findVerb, type VerbArguments, verbArguments } from "../area-command.ts";
@@ -94,7 +95,8 @@ async function createRelease(
         given.format,
       ),
     );
-    error(`sallyport releases promote ${id} --channel ${PRODUCTION}; then sallyport rollouts watch ${id}\n`);
+    const next = pastedLine`sallyport releases promote ${id} --channel ${PRODUCTION}; then sallyport rollouts watch ${id}`;
+    if (next !== undefined) error(`${next}\n`);
     return EXIT_CODES.done.code;
   });
 }
@@ -145,7 +147,8 @@ async function promote(args: readonly string[], surroundings: Surroundings, sign
     const body = { releaseId, ...(expectedReleaseId !== undefined && { expectedReleaseId }) };
     const channel = await call("releaseChannels", "promote", { params: { name }, query: { project }, body }, signal);
     surroundings.out(render(channel, given.format));
-    surroundings.error(`sallyport rollouts watch ${releaseId}\n`);
+    const next = pastedLine`sallyport rollouts watch ${releaseId}`;
+    if (next !== undefined) surroundings.error(`${next}\n`);
     return EXIT_CODES.done.code;
   });
 }

@@ -104,5 +104,6 @@ export async function listActions(
       deadlineAt: row.drain_deadline_at?.toISOString() ?? null,
       force: row.drain_force,
       revision: row.revision,
+      passedOn: row.passed_on,
     }));
 }

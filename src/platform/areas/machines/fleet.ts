@@ -19,7 +19,11 @@ const PROVISIONED: readonly DeploymentStatus[] = [
 type Fleet = Pick<DeploymentRow, "platform" | "capabilities" | "status">;
 
 /** Undefined: it has machines. Else why not, as far as it is known. */
-function lack({ platform, capabilities, status }: Fleet): { readonly message?: string } | undefined {
+function lack({
+  platform,
+  capabilities,
+  status,
+}: Fleet): { readonly message?: string; readonly hint?: string } | undefined {
   if (!PROVISIONED.includes(status)) return {};
   if (platform === "machines") return undefined;
   if (platform !== "kubernetes") return {};
@@ -27,7 +31,9 @@ function lack({ platform, capabilities, status }: Fleet): { readonly message?: s
   if (machines?.state === "granted") return undefined;
   // What is installed in the cluster decides; its agent tells the platform, with its reason.
   const reason = machines?.detail == null ? "" : `: ${machines.detail.slice(0, 128)}`;
-  return { message: `the deployment's cluster offers no machines${reason}` };
+  const hint =
+    "the customer turns machines on (helm's machines.enabled and join.url), and makes a MachinePool for this deployment";
+  return { message: `the deployment's cluster offers no machines${reason}`, hint };
 }
 
 /** @throws NOT_FOUND outside the caller's scope, MACHINES_DEPLOYMENT_UNAVAILABLE when it has no machines to show. */

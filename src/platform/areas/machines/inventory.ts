@@ -96,11 +96,19 @@ async function store(
   mayAppear: boolean,
   seenIn: string | undefined,
 ): Promise<boolean> {
-  const { status, drainRequestedAt } = report;
-  const word = { status, lastHeartbeat: noLater(report.lastHeartbeat, now), hasDrain: drainRequestedAt != null };
+  const { status, drainRequestedAt, wish } = report;
+  const hasDrain = drainRequestedAt != null;
+  const word = { status, lastHeartbeat: noLater(report.lastHeartbeat, now), hasDrain, wish: wish ?? undefined };
   if (row !== undefined) {
     const next = afterReport(stateOf(row), word, now);
-    if (next.drainCancelledAt !== null && row.drain_cancelled_at === null) await raise("machines", deploymentId);
+    const isNews = (now: Date | null, before: Date | null): boolean => now !== null && before === null;
+    // The manager lists what is wanted once more.
+    if (
+      isNews(next.drainCancelledAt, row.drain_cancelled_at) ||
+      isNews(next.customerCancelledAt, row.customer_cancelled_at)
+    ) {
+      await raise("machines", deploymentId);
+    }
     const blockers = next.drainCancelledAt === null ? report.drainBlockers : [];
     await updateMachine(db, row.id, next, { ...detailsOf(report), drainBlockers: blockers }, seenIn);
     return true;
@@ -130,6 +138,6 @@ async function markAbsent(
 
 function detailsOf(report: MachineReport): MachineDetails {
   const { machineId: _id, status: _status, lastHeartbeat: _at, ...rest } = report;
-  const { drainRequestedAt: _r, drainDeadlineAt: _d, drainForce: _f, drainedAt: _e, ...details } = rest;
+  const { drainRequestedAt: _r, drainDeadlineAt: _d, drainForce: _f, drainedAt: _e, wish: _w, ...details } = rest;
   return details;
 }

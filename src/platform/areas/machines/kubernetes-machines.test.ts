@@ -47,7 +47,10 @@ onEachDatabase("machines of a Kubernetes deployment", (world) => {
   const actions = async ({ site }: Fleet): Promise<string[]> => {
     const query = { managerId: site.manager.id };
     const { body } = await world.call("GET", "/v1/machines/actions", { key: site.manager.key, query });
-    return body.actions.map(({ action, revision }: Record<string, string>) => `${action} ${revision}`);
+    return body.actions.map(
+      ({ action, revision, passedOn }: Record<string, unknown>) =>
+        `${action} ${revision}${passedOn ? " passed on" : ""}`,
+    );
   };
   const statuses = async (of: Fleet): Promise<string[]> =>
     (await inventory(of)).machines.map((each: Record<string, string>) => `${each.machineId} ${each.status}`);
@@ -59,6 +62,7 @@ onEachDatabase("machines of a Kubernetes deployment", (world) => {
     const { status, body } = await mint(made);
     expect([status, body.code]).toEqual([400, "MACHINES_DEPLOYMENT_UNAVAILABLE"]);
     expect(body.message).toBe("the deployment's cluster offers no machines: machines are off in this cluster");
+    expect(body.hint).toContain("makes a MachinePool for this deployment");
     expect((await serve(made)).body.code).toBe("MACHINES_DEPLOYMENT_UNAVAILABLE");
   });
 
@@ -282,6 +286,33 @@ onEachDatabase("machines of a Kubernetes deployment", (world) => {
       expect(wished.body.code).toBe("NOT_FOUND");
       expect(await statuses(made)).toEqual([]);
     });
+  });
+
+  it("a drain that the customer deletes ends, also when the agent forgot it, and is shown; the next one is new", async () => {
+    const made = await fleet();
+    const one = `${made.path}/machines/m-1`;
+    const shown = async () => (await inventory(made)).machines[0];
+    await report(made, [entry("m-1")]);
+    await made.site.call("POST", `${one}/drain`, { body: {} });
+    expect(await actions(made)).toEqual(["drain 1"]);
+    const drainRequestedAt = world.clock.wallNow().toISOString();
+    await report(made, [entry("m-1", "ready", { drainRequestedAt, wish: { revision: 1, state: "passed-on" } })]);
+    expect(await actions(made)).toEqual(["drain 1 passed on"]);
+    const work = async (cursor: string) => {
+      const address = `/v1/managers/${made.site.manager.id}/work`;
+      return (await world.call("GET", address, { key: made.site.manager.key, query: { cursor } })).body;
+    };
+    const { cursor } = await work("");
+    await report(made, [entry("m-1", "ready", { wish: { revision: 1, state: "deleted" } })]);
+    expect((await work(cursor)).topics).toEqual([{ topic: "machines", deploymentId: made.id }]);
+    expect(await actions(made)).toEqual([]);
+    expect(await shown()).toMatchObject({ status: "ready", drainRequestedAt: null });
+    expect((await shown()).customerCancelledAt).toMatch(/^\d{4}-/);
+    await made.site.call("POST", `${one}/drain`, { body: {} });
+    expect((await shown()).customerCancelledAt).toBeNull();
+    // The first drain's end is told once more, late.
+    await report(made, [entry("m-1", "ready", { wish: { revision: 1, state: "deleted" } })]);
+    expect(await actions(made)).toEqual(["drain 2"]);
   });
 
   it("a drain that only waits in the cluster is told to be cancelled until it is gone, and the manager is woken", async () => {

@@ -83,6 +83,68 @@ describe("a machine", () => {
     expect(found.revision).toBe(cancelled.revision);
   });
 
+  const word = (
+    state: MachineState,
+    status: MachineStatus,
+    ms: number,
+    wish: object,
+    hasDrain = false,
+  ): MachineState => {
+    const said = { revision: state.revision, state: "deleted" as const, ...wish };
+    return afterReport(state, { status, lastHeartbeat: at(ms), hasDrain, wish: said }, at(ms));
+  };
+  const draining = drained(ready, { deadlineAt: at(60_000), force: true }, at(1)) ?? ready;
+
+  it("a drain that the customer deleted is wanted no more, and the next one is a new wish", () => {
+    const passed = word(draining, "ready", 2, { state: "passed-on" }, true);
+    expect([passed.passedOn, wanted(passed)?.action]).toEqual([true, "drain"]);
+    // A word that was on its way when the wish was hastened.
+    const hastened = drained(passed, { deadlineAt: at(30_000), force: true }, at(3)) ?? passed;
+    expect([hastened.passedOn, word(hastened, "ready", 4, { revision: passed.revision })]).toEqual([
+      ...[false, expect.objectContaining({ drainRequestedAt: at(1), customerCancelledAt: null })],
+    ]);
+    const ended = word(passed, "ready", 5, {});
+    expect(ended).toEqual({ ...heard(ready, "ready", 5), statusSince: at(5), revision: 1, customerCancelledAt: at(5) });
+    expect(wanted(ended)).toBeUndefined();
+    const anew = drained(ended, { deadlineAt: null, force: false }, at(6)) ?? ended;
+    expect(anew).toMatchObject({
+      drainDeadlineAt: null,
+      drainForce: false,
+      customerCancelledAt: null,
+      passedOn: false,
+    });
+    expect(drainCancelled(ended, at(6))).toBe(ended);
+  });
+
+  it("a removal that the customer deleted is over, and the machine is as it was", () => {
+    const empty = word(draining, "drained", 2, { state: "passed-on" }, true);
+    const leaving = word(removed(empty, at(3)) ?? empty, "drained", 4, { state: "passed-on" }, true);
+    expect([leaving.status, leaving.passedOn]).toEqual(["terminating", true]);
+    const stays = word(leaving, "drained", 5, {}, true);
+    expect(stays).toMatchObject({ status: "drained", removalRequestedAt: null, customerCancelledAt: at(5) });
+    // And when the drain that emptied it is deleted as well:
+    expect(heard(stays, "ready", 6)).toMatchObject({ status: "ready", drainRequestedAt: null, drainedAt: null });
+    const gone = removed({ ...ready, status: "unreachable" }, at(STALE_MS)) ?? ready;
+    expect(word(gone, "unreachable", STALE_MS + 1, {})).toMatchObject({
+      status: "unreachable",
+      removalRequestedAt: null,
+    });
+  });
+
+  it("an empty machine whose drain is there no more takes pods again", () => {
+    const empty = word(draining, "drained", 2, { state: "passed-on" }, true);
+    expect(heard(empty, "ready", 3, true).status).toBe("drained");
+    expect(heard(empty, "unreachable", 3)).toMatchObject({ status: "unreachable", drainRequestedAt: at(1) });
+    expect(heard(empty, "ready", 3)).toMatchObject({
+      status: "ready",
+      drainRequestedAt: null,
+      customerCancelledAt: at(3),
+    });
+    // Of a manager that never said that the drain is there, nothing follows from its silence.
+    const other = heard(draining, "drained", 2, true);
+    expect(heard(other, "ready", 3).status).toBe("drained");
+  });
+
   it("that was not there in a list, and has not joined yet, is joining and not broken", () => {
     const joining = { ...ready, status: "joining", reported: null } as const;
     expect(heard(afterAbsence(joining, at(1)), "joining", 2).status).toBe("joining");

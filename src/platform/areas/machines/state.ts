@@ -1,4 +1,4 @@
-import type { MachineStatus } from "../../../contract/machines/machine.ts";
+import type { MachineReport, MachineStatus } from "../../../contract/machines/machine.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 
 /** The part of a machine that decides which moves are possible. The rest of its row is what the manager reports. */
@@ -15,9 +15,16 @@ export interface MachineState {
   /** When a drain was cancelled, until the manager reports that it is not there any more. */
   readonly drainCancelledAt: Date | null;
   readonly removalRequestedAt: Date | null;
+  /** The cluster has, or had, what is wanted at this revision: where it is not there any more, the customer deleted it. */
+  readonly passedOn: boolean;
+  /** When the customer was found to have ended the last wish; null with the next one. */
+  readonly customerCancelledAt: Date | null;
   /** Grows with every new request for the machine. */
   readonly revision: number;
 }
+
+/** Of a wish that is new. */
+const UNHEARD = { passedOn: false, customerCancelledAt: null } as const;
 
 export const NO_WISHES = {
   drainRequestedAt: null,
@@ -26,6 +33,7 @@ export const NO_WISHES = {
   drainedAt: null,
   drainCancelledAt: null,
   removalRequestedAt: null,
+  ...UNHEARD,
 } as const;
 
 /**
@@ -74,7 +82,7 @@ export function drained(
     state.drainRequestedAt !== null &&
     next.drainDeadlineAt?.getTime() === state.drainDeadlineAt?.getTime() &&
     next.drainForce === state.drainForce;
-  return same ? next : { ...next, revision: state.revision + 1 };
+  return same ? next : { ...next, ...UNHEARD, revision: state.revision + 1 };
 }
 
 /** The state after a cancelled drain: unchanged when no drain was active, undefined when the machine is terminating. */
@@ -102,7 +110,7 @@ export function removed(state: MachineState, now: Date): MachineState | undefine
     (state.status === "not-ready" || state.status === "unreachable") &&
     now.getTime() >= state.statusSince.getTime() + STALE_AFTER_MS;
   if (state.status !== "drained" && !gone) return undefined;
-  return { ...to(state, "terminating", now), removalRequestedAt: now, revision: state.revision + 1 };
+  return { ...to(state, "terminating", now), ...UNHEARD, removalRequestedAt: now, revision: state.revision + 1 };
 }
 
 /** What a manager says of one machine. */
@@ -111,10 +119,13 @@ export interface Word {
   readonly lastHeartbeat: Date;
   /** A drain that the platform asked for is there, though it may only wait. */
   readonly hasDrain: boolean;
+  /** How far what is wanted is in the cluster. */
+  readonly wish?: MachineReport["wish"] | undefined;
 }
 
-/** The state after a report about the machine. A report cannot cancel a request of the platform (§10.3). */
-export function afterReport(state: MachineState, word: Word, at: Date): MachineState {
+/** The state after a report about the machine. Of the platform's requests it ends only what the customer has deleted (§10.3). */
+export function afterReport(before: MachineState, word: Word, at: Date): MachineState {
+  const state = afterWish(before, word, at);
   const said = word.status;
   const heard = { ...state, reported: said, lastHeartbeat: word.lastHeartbeat };
   if (state.status === "terminating") return said === "removed" ? to(heard, "removed", at) : heard;
@@ -126,6 +137,25 @@ export function afterReport(state: MachineState, word: Word, at: Date): MachineS
   // A drain that the customer began in the cluster is shown as a drain. A machine that has joined cannot join again.
   const shown = said === "terminating" || (said === "joining" && hasJoined(state)) ? "not-ready" : said;
   return { ...to(free, shown, at), drainedAt: shown === "drained" ? (free.drainedAt ?? at) : null };
+}
+
+/** A word on an earlier wish says nothing of the one that is there. */
+function afterWish(state: MachineState, { wish, hasDrain, status }: Word, at: Date): MachineState {
+  const action = wanted(state)?.action;
+  if (wish?.revision === state.revision && (action === "drain" || action === "remove")) {
+    if (wish.state === "passed-on") return { ...state, passedOn: true };
+    // The drain that emptied the machine stays wanted, for as long as its own object is there.
+    if (action === "remove") {
+      const free = { ...to(state, "not-ready", at), removalRequestedAt: null };
+      return { ...free, passedOn: state.drainedAt !== null, customerCancelledAt: at };
+    }
+    return { ...state, ...NO_WISHES, customerCancelledAt: at };
+  }
+  const isEmpty = state.drainRequestedAt !== null && state.drainedAt !== null && state.removalRequestedAt === null;
+  const takesPods = status === "ready" || status === "not-ready";
+  // Deleting the drain of an empty machine gives it its pods back, and nothing of the wish is left.
+  if (!state.passedOn || !isEmpty || hasDrain || !takesPods) return state;
+  return { ...state, ...NO_WISHES, customerCancelledAt: at };
 }
 
 /**

@@ -68,6 +68,8 @@ export function stateOf(row: MachineRow): MachineState {
     drainedAt: row.drained_at,
     drainCancelledAt: row.drain_cancelled_at,
     removalRequestedAt: row.removal_requested_at,
+    passedOn: row.passed_on,
+    customerCancelledAt: row.customer_cancelled_at,
     revision: row.revision,
   };
 }
@@ -84,6 +86,8 @@ function columnsOf(state: MachineState) {
     drained_at: state.drainedAt,
     drain_cancelled_at: state.drainCancelledAt,
     removal_requested_at: state.removalRequestedAt,
+    passed_on: state.passedOn,
+    customer_cancelled_at: state.customerCancelledAt,
     revision: state.revision,
   };
 }
@@ -229,5 +233,6 @@ export function toMachine(row: MachineRow, now: Date): Machine {
     replicaCount: details.replicaCount,
     conditions: details.conditions ?? [],
     joinState: details.joinState ?? null,
+    customerCancelledAt: iso(state.customerCancelledAt),
   };
 }

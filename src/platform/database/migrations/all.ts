@@ -29,6 +29,7 @@ import { staleSince } from "./0021-0030/0028-stale-since.ts";
 import { relayHomes } from "./0021-0030/0029-relay-homes.ts";
 import { keptHeartbeats } from "./0021-0030/0030-kept-heartbeats.ts";
 import { joinServers } from "./0031-0040/0031-join-servers.ts";
+import { customerCancels } from "./0031-0040/0032-customer-cancels.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -62,4 +63,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0029-relay-homes": relayHomes,
   "0030-kept-heartbeats": keptHeartbeats,
   "0031-join-servers": joinServers,
+  "0032-customer-cancels": customerCancels,
 };

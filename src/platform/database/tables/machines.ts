@@ -54,7 +54,14 @@ export interface JoinTokenRow {
 /** The part of a report that the platform only shows and makes no decision by. */
 export type MachineDetails = Omit<
   Static<typeof MachineReport>,
-  "machineId" | "status" | "lastHeartbeat" | "drainRequestedAt" | "drainDeadlineAt" | "drainForce" | "drainedAt"
+  | "machineId"
+  | "status"
+  | "lastHeartbeat"
+  | "drainRequestedAt"
+  | "drainDeadlineAt"
+  | "drainForce"
+  | "drainedAt"
+  | "wish"
 >;
 
 export interface MachineRow {
@@ -72,6 +79,9 @@ export interface MachineRow {
   drained_at: Date | null;
   drain_cancelled_at: Date | null;
   removal_requested_at: Date | null;
+  /** The cluster has, or had, the objects of what is wanted at this revision. */
+  passed_on: boolean;
+  customer_cancelled_at: Date | null;
   revision: number;
   details: MachineDetails;
   /** The token that it joined with; null for a node that never joined. */
