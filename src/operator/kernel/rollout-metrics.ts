@@ -13,7 +13,7 @@ import {
 const PHASES = ["plan", "wait", "gate", "run"] as const;
 export type RolloutPhase = (typeof PHASES)[number];
 
-const VERBS = ["create", "change", "prune", "unchanged", "override"] as const;
+const VERBS = ["create", "change", "prune", "unchanged", "override", "left"] as const;
 
 interface Applied {
   readonly created: number;
@@ -26,7 +26,8 @@ interface Applied {
 export interface RolloutMetrics {
   planned(seconds: number): void;
   applied(wave: Applied): void;
-  pruned(objects: number): void;
+  /** @param left what was to go, and stays */
+  pruned(deleted: number, left: number): void;
   phase(phase: RolloutPhase, seconds: number): void;
   ended(action: RolloutAction, result: FinalRolloutState): void;
 }
@@ -41,7 +42,7 @@ export function rolloutMetrics(registry: Registry, rollouts: () => Iterable<Roll
   const objects = closedCounter(
     registry,
     "sallyport_rollout_objects_total",
-    "Objects of releases by what was done: created, changed, deleted, left as they were, left with fields of others.",
+    "Objects of releases by what was done: created, changed, deleted, left as they were, left with fields of others; left: was to be deleted, and stays.",
     { verb: VERBS },
   );
   const conflicts = closedCounter(
@@ -68,7 +69,10 @@ export function rolloutMetrics(registry: Registry, rollouts: () => Iterable<Roll
       objects.inc({ verb: "override" }, new Set(overrides.map(({ ref }) => ref)).size);
       conflicts.inc(overrides.length);
     },
-    pruned: (count) => objects.inc({ verb: "prune" }, count),
+    pruned(deleted, left) {
+      objects.inc({ verb: "prune" }, deleted);
+      objects.inc({ verb: "left" }, left);
+    },
     phase: (phase, seconds) => duration.observe({ phase }, Math.max(seconds, 0)),
     ended: (action, result) => ended.inc({ action, result }),
   };

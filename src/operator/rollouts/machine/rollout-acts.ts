@@ -84,7 +84,7 @@ async function changed(
       return after.afterDetach(now(), counted(await hands.detach(intent, until, signal)));
     case "prune": {
       const pruned = await hands.prune(intent, until, signal);
-      if (pruned.waiting === 0) metrics.pruned(pruned.deleted);
+      if (pruned.waiting === 0) metrics.pruned(pruned.deleted, pruned.left.length);
       if (contents.former?.problem === undefined) return after.afterPrune(now(), pruned, left);
       return succeeded(now(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
     }

@@ -8,6 +8,8 @@ export interface WindowState {
   readonly isOpen: boolean;
   /** Undefined: open, or never again. */
   readonly opensAt?: Date | undefined;
+  /** A window that cannot be read, or windows that are never open together. */
+  readonly problem?: string;
 }
 
 /** Everything that the decision about one rollout looks at. It does no I/O. */

@@ -26,8 +26,9 @@ export function permitted(obstacle: string | undefined): Said {
   return ["Permitted", "True", "RightsComplete", "the operator has the rights that this rollout needs"];
 }
 
-export function windowClosed({ window: { opensAt } }: RolloutFacts): Said {
-  const when = opensAt === undefined ? "none opens" : `the next opens at ${timestamp(opensAt)}`;
+export function windowClosed({ window: { opensAt, problem } }: RolloutFacts): Said {
+  const next = opensAt === undefined ? "none opens" : `the next opens at ${timestamp(opensAt)}`;
+  const when = problem === undefined ? next : `${next}; ${problem}`;
   return ["Applied", "False", "WindowClosed", `no window for releases is open: ${when}`];
 }
 
