@@ -130,6 +130,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     args: () => ["delete", "configmap", "member", "-n", SHOP],
   },
   {
+    title: "nor makes anything, and it is that policy which says so: a plan begins with the proof",
+    ...{ policy: PLANS, as: "plan", words: "ValidatingAdmissionPolicy 'sallyport-plan-accounts'", isReal: true },
+    args: () => ["create", "configmap", "probe", "-n", SHOP],
+  },
+  {
     title: "a rollout makes no Secret",
     ...{ ...RUNS, words: "kinds that releases may install" },
     ...create(() => released("v1", "Secret", "fresh")),
@@ -492,6 +497,8 @@ beforeAll(async () => {
     released("v1", "ConfigMap", "member"),
     released("v1", "Service", "member", { spec: { ports: [{ port: 80 }] } }),
     releasedDeployment("member"),
+    // The customer has given it the node's network.
+    releasedDeployment("touched", { hostNetwork: true, serviceAccountName: "own" }),
     content("rel-1") as Record<string, unknown>,
     ...["waiting", "denied", "ended"].map((name) => rollout(name) as Record<string, unknown>),
     rollout("leaving", { action: "delete" }) as Record<string, unknown>,
@@ -583,12 +590,12 @@ describe("let through", () => {
     ],
     ["it prunes it", "rollout", ["delete", "deployment", "member", "-n", SHOP, "--dry-run=server"]],
     [
-      "it lets it go, unlabelled, to the customer",
+      "it lets one go, unlabelled, to the customer who has changed it",
       "rollout",
       [
         "label",
         "deployment",
-        "member",
+        "touched",
         "-n",
         SHOP,
         "--dry-run=server",
