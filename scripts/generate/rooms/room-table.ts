@@ -102,7 +102,10 @@ const AGENT_FOLDERS: Readonly<Record<string, Part>> = {
     is: "accepted deployments, their state and reports",
     imports: ["releases", "observe", "kernel", "platform-link"],
   },
-  releases: { is: "contents and rollouts for the releases that the platform wants, and their course", imports: ["kernel"] },
+  releases: {
+    is: "contents and rollouts for the releases that the platform wants, and their course",
+    imports: ["kernel"],
+  },
   machines: { is: "wishes of the platform in, an inventory of machines out", imports: ["platform-link", "kernel"] },
   "debug-sessions": { is: "objects for debug sessions, and how they ended", imports: ["kernel", "platform-link"] },
   commands: { is: "invocations for commands, and their results", imports: ["kernel", "platform-link"] },
