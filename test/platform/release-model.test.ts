@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { afterAnswer, type ReleaseRecord, readWantedRelease } from "../../src/agent/releases/release-record.ts";
 import { nextReleaseStep } from "../../src/agent/releases/release-step.ts";
 import type { DeploymentState, UpdateState } from "../../src/contract/deployments/deployment-state.ts";
+import type { StoredError } from "../../src/contract/wire/stored-error.ts";
 import { objectName } from "../../src/crds/group.ts";
 import type { Rollout, RolloutState } from "../../src/crds/kinds/rollout.ts";
 import { nextStatus } from "../../src/platform/areas/deployments/lifecycle/status.ts";
@@ -43,7 +44,7 @@ class Model {
   row: Targeted & { deployment_model: "push" | "pull"; retry_requested: boolean };
   deleteAction: "cleanup" | "detach" | undefined;
   metadata: Record<string, unknown> | null = null;
-  error: DeploymentState["error"] = null;
+  error: StoredError | null = null;
   readonly rollouts: { rollout: Rollout; releaseId: string | null }[] = [];
   /** As the agent last read it. */
   record: ReleaseRecord | undefined;

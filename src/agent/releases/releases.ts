@@ -45,7 +45,7 @@ export interface Answered {
 }
 
 /** Of one deployment within a minute: a platform that wants another release each second has no more made. */
-const MAX_A_MINUTE = 6;
+const MAX_A_MINUTE = 10;
 const MINUTE_MS = 60_000;
 const MAX_TOLD_PROBLEMS = 10;
 

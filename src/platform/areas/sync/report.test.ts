@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import type { DeploymentState, DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
+import { judge } from "./report.ts";
+
+const AT = new Date("2026-01-01T12:00:00Z");
+const ACTIVE = `duop_${"1".repeat(28)}`;
+const OTHER = `duop_${"2".repeat(28)}`;
+
+function verdict(from: DeploymentStatus, to: DeploymentStatus, operationId: string | null | undefined): string {
+  const times = { requestedAt: AT.toISOString(), startedAt: null, completedAt: null };
+  const active = { id: ACTIVE, status: "queued" as const, reasons: ["release" as const], changedKeys: [], ...times };
+  const row = {
+    ...{ status: from, current_release_id: null, desired_release_id: "rel_2", retry_requested: false },
+    ...{ deployment_model: "pull" as const, update_state: { active, next: null, latest: null } },
+  };
+  const state: DeploymentState = { status: to, platform: "kubernetes", protocolVersion: 1 };
+  return judge(row, state, AT, operationId).kind;
+}
+
+it.each<[string, DeploymentStatus, DeploymentStatus, string | null | undefined, string]>([
+  ["of the active operation", "update-pending", "updating", ACTIVE, "applied"],
+  ["of a replaced operation", "update-pending", "running", OTHER, "ignored"],
+  ["of none, from before the operation", "update-pending", "running", null, "ignored"],
+  ["that names none", "update-pending", "running", undefined, "applied"],
+  ["of a deletion, which ends every operation", "delete-pending", "deleted", null, "applied"],
+])("a report %s", (_, from, to, operationId, kind) => {
+  expect(verdict(from, to, operationId)).toBe(kind);
+});
