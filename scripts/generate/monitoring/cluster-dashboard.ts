@@ -3,8 +3,8 @@ import { DEBUG_ROW } from "./debug-row.ts";
 import { MACHINE_ROW } from "./machine-row.ts";
 import { type Dashboard, INSTALLATION, lines, PROCESS, PROCESS_LABELS, RATE } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";
-import { PROCESS_INFO } from "./rule.ts";
 import { RELEASE_ROW } from "./release-row.ts";
+import { PROCESS_INFO } from "./rule.ts";
 
 /** What the customer's platform team looks at: one installation. */
 export const CLUSTER_DASHBOARD: Dashboard = {
