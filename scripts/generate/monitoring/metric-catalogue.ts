@@ -14,6 +14,7 @@ import { joinMetrics } from "../../../src/machine-controller/kernel/join-metrics
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
 import { debugMetrics } from "../../../src/operator/kernel/debug-metrics.ts";
 import { operatorMetrics } from "../../../src/operator/kernel/metrics.ts";
+import { rolloutMetrics } from "../../../src/operator/kernel/rollout-metrics.ts";
 import { SWEEP_NAMES } from "../../../src/platform/areas/sweeps.ts";
 import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
 import { platformMetrics } from "../../../src/platform/kernel/metrics/metrics.ts";
@@ -93,6 +94,7 @@ function registryOf(component: Component): Registry {
     const none = Object.fromEntries(known.map((name) => [name, false]));
     policies({ presence: none, required: none });
     debugMetrics(registry);
+    rolloutMetrics(registry, () => []);
     operatorRights(registry, () => []);
   }
   return registry;
