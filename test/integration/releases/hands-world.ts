@@ -15,7 +15,7 @@ import { RELEASE_KINDS } from "../../../src/operator/rollouts/release-rules.ts";
 import { eventually, signal } from "../wait.ts";
 
 const GRANTS = DEFAULT_NAMES.grantsNamespace;
-const POLICY = "sallyport-plan-accounts";
+const PLANS = "sallyport-plan-accounts";
 const ROLE = operationRole("release", "apply");
 const LENDING = { grantsNamespace: GRANTS, roleKind: "ClusterRole", role: ROLE } as const;
 const DEPLOYMENT_ID = "dep_1";
@@ -78,8 +78,8 @@ export class HandsWorld {
 
   /** Adds or removes the policy. It is in force some time later: a plan waits for that by itself. */
   async policy(isThere: boolean): Promise<void> {
-    if (isThere) await this.#cluster().apply(planPolicy());
-    else await this.#cluster().kubectl(["delete", "validatingadmissionpolicybinding", POLICY]);
+    if (isThere) await this.#cluster().apply(planPolicies());
+    else await this.#cluster().kubectl(["delete", "validatingadmissionpolicybinding", PLANS]);
   }
 
   /** A namespace of its own for one test, with the names of its objects. */
@@ -284,23 +284,31 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: ROLE }, rules };
 }
 
-function planPolicy(): readonly Readonly<Record<string, unknown>>[] {
+/** The policy that holds plans to dry runs, and beside it one that releases make members of their sets only. */
+function planPolicies(): readonly Readonly<Record<string, unknown>>[] {
+  return [
+    ...policyOf(PLANS, ["plan"], "has(request.dryRun) && request.dryRun"),
+    ...policyOf(
+      "sallyport-rollout-objects",
+      ["plan", "rollout"],
+      `request.operation != 'CREATE' || object.metadata[?'labels'][?'${APPLYSET_LABEL}'].orValue('') != ''`,
+    ),
+  ];
+}
+
+function policyOf(name: string, accounts: readonly string[], expression: string) {
   const rule = { apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"] };
   const matchConstraints = { resourceRules: [{ ...rule, operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"] }] };
-  const expression = `request.userInfo.username.startsWith('system:serviceaccount:${GRANTS}:plan-')`;
+  const prefixes = accounts.map((each) => `'system:serviceaccount:${GRANTS}:${each}-'`);
+  const madeBy = prefixes.map((each) => `request.userInfo.username.startsWith(${each})`).join(" || ");
   const spec = {
-    failurePolicy: "Fail",
-    matchConstraints,
-    matchConditions: [{ name: "plan-accounts", expression }],
-    validations: [{ expression: "has(request.dryRun) && request.dryRun", message: "a plan does dry runs only" }],
+    ...{ failurePolicy: "Fail", matchConstraints, matchConditions: [{ name: "accounts", expression: madeBy }] },
+    validations: [{ expression, message: "not so" }],
   };
   const apiVersion = "admissionregistration.k8s.io/v1";
-  const metadata = { name: POLICY };
+  const binding = { policyName: name, validationActions: ["Deny"] };
   return [
-    { apiVersion, kind: "ValidatingAdmissionPolicy", metadata, spec },
-    {
-      ...{ apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata },
-      spec: { policyName: POLICY, validationActions: ["Deny"] },
-    },
+    { apiVersion, kind: "ValidatingAdmissionPolicy", metadata: { name }, spec },
+    { apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata: { name }, spec: binding },
   ];
 }

@@ -12,7 +12,7 @@ import {
 import { type RuleProblem, refOf } from "../release-rules.ts";
 import type { LiveObject } from "./release-api.ts";
 
-const MANAGED_BY = "app.kubernetes.io/managed-by";
+export const MANAGED_BY = "app.kubernetes.io/managed-by";
 
 /** By what the objects of one deployment are known. */
 export type Membership = Readonly<Record<string, string>>;

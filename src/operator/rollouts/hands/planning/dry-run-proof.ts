@@ -1,6 +1,7 @@
 import { type Clock, sleep } from "../../../../base/clock.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
-import { type Resource, resources } from "../../../../kube/objects/resource.ts";
+import { resources } from "../../../../kube/objects/resource.ts";
+import { MANAGED_BY, type Membership } from "../membership.ts";
 import { refusalText } from "../refusal-text.ts";
 import type { ReleaseApi } from "../release-api.ts";
 
@@ -20,27 +21,35 @@ const MISSING = `the policy ${POLICY} does not hold the plan's account to dry ru
  * Proves that the account can change nothing: a write that is no dry run has to be refused, and by the policy that holds
  * such accounts to dry runs. Without it a plan would have the rights of a rollout before a person has allowed it.
  *
+ * @param membership what is tried to be made has these labels: of two policies that refuse, the API server names one.
  * @returns why nothing may be planned; undefined: it is proved.
  */
 export async function unprovedDryRuns(
   api: ReleaseApi,
+  membership: Membership,
   namespace: string,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const endsAtMs = clock.monotonicMs() + LOADED_MS;
   for (;;) {
-    const problem = await problemOfWriting(api, namespace, signal);
+    const problem = await problemOfWriting(api, { ...membership, [MANAGED_BY]: "sallyport" }, namespace, signal);
     if (problem !== MISSING || clock.monotonicMs() >= endsAtMs) return problem;
     await sleep(clock, AGAIN_MS, signal);
   }
 }
 
-async function problemOfWriting(api: ReleaseApi, namespace: string, signal: AbortSignal): Promise<string | undefined> {
+async function problemOfWriting(
+  api: ReleaseApi,
+  labels: Membership,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   let refusal = "";
   for (const resource of HARMLESS) {
     try {
-      const made = await api.create(resource, probe(resource, namespace), signal);
+      const probe = { apiVersion: "v1", kind: resource.kind, metadata: { name: PROBE, namespace, labels } };
+      const made = await api.create(resource, probe, signal);
       await api.delete(resource, made, signal);
       return MISSING;
     } catch (error) {
@@ -52,9 +61,4 @@ async function problemOfWriting(api: ReleaseApi, namespace: string, signal: Abor
     }
   }
   return `it cannot be proved that the plan's account is held to dry runs: ${refusal}`;
-}
-
-function probe({ kind }: Resource, namespace: string) {
-  const labels = { "app.kubernetes.io/managed-by": "sallyport" };
-  return { apiVersion: "v1", kind, metadata: { name: PROBE, namespace, labels } };
 }

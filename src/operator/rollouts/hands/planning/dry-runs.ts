@@ -48,7 +48,7 @@ export async function dryRuns(
   const going = await targetsOf(kinds, api.exchange, accepted, signal);
   const needs = [...needsOf("apply", wanted.targets), ...needsOf(isDetach ? "detach" : "prune", going.targets)];
   const lacking = await lackingRights(api.exchange, needs, clock, signal);
-  const unproved = await unprovedDryRuns(api, namespaces[0], clock, signal);
+  const unproved = await unprovedDryRuns(api, membership, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
   const nothing = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [] };
   if (unproved !== undefined) return { ...nothing, problems: [{ ref: "", message: unproved }, ...found] };
