@@ -168,7 +168,7 @@ function prunedSaid(pruned: Pruned, others: Left): Said {
 }
 
 /** Of `replicas` it is not told: an autoscaler has them as a rule. */
-export function overridden(overrides: Overrides): Said {
+function overridden(overrides: Overrides): Said {
   const told = overrides.filter(({ field }) => field !== ".spec.replicas");
   if (told.length === 0) return ["Overridden", "False", "NoOverrides", "the release has all of its fields"];
   const fields = told.map(({ ref, field, manager }) => ({ ref: `${ref} ${field}`, message: `of ${manager}` }));

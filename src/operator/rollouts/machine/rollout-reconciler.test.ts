@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../../base/log.ts";
 import type { OperationPolicySpec } from "../../../crds/kinds/operation-policy.ts";
+import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import { line } from "../../testing/release-cluster.ts";
 import { RELEASES_AUTO, RolloutWorld } from "../../testing/rollout-world.ts";
 import { reconcileRollout } from "./rollout-reconciler.ts";
+import { RunningRollouts } from "./running-rollouts.ts";
 
 const AUTO = RELEASES_AUTO;
 const MANUAL: OperationPolicySpec = {};
@@ -426,15 +428,44 @@ test("a rollout that is deleted is stopped in the midst of a wave", async () => 
   expect(await it.look("a")).toBeUndefined();
 });
 
-test("a cache that lags brings back no state that was left behind", async () => {
+test("a cache that lags brings no account back: what was left behind is not done again", async () => {
   const it = world();
   it.cluster.slowness = 0;
   it.addContent("rel-1", V1);
-  const old = it.add("a", "install", "rel-1");
+  it.add("a", "install", "rel-1");
+  let old: Rollout | undefined;
+  const say = (): void => {
+    old = it.rollout("a");
+  };
+  it.occasions.push({ name: "a", state: "Pruning", say });
   await it.look("a");
-  expect(it.state("a")).toBe("Succeeded");
+  expect([it.state("a"), old?.status?.state]).toEqual(["Succeeded", "Pruning"]);
   it.log.length = 0;
   const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
   await reconcileRollout("a", { ...it.ports, rollout: () => old }, context);
-  expect(it.log).toEqual([]);
+  expect([it.log, it.rights.size]).toEqual([[], 0]);
+});
+
+test("who looks and then claims does so alone for its deployment, also after one that failed", async () => {
+  const running = new RunningRollouts();
+  const first = Promise.withResolvers<void>();
+  const log: string[] = [];
+  const turn = (name: string, until: Promise<void>) => async () => {
+    log.push(`${name} looks`);
+    await until;
+    log.push(`${name} claims`);
+  };
+  const all = [
+    running.alone("dep_1", turn("a", first.promise)),
+    running.alone("dep_1", turn("b", Promise.resolve())),
+    running.alone("dep_2", turn("c", Promise.resolve())),
+  ];
+  await all[2];
+  expect(log).toEqual(
+    ["a looks", "c looks", "c claims"].toSorted((one, other) => log.indexOf(one) - log.indexOf(other)),
+  );
+  first.reject(new Error("lost"));
+  await expect(all[0]).rejects.toThrow("lost");
+  await all[1];
+  expect(log.slice(-2)).toEqual(["b looks", "b claims"]);
 });

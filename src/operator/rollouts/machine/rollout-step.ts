@@ -43,8 +43,7 @@ export type Fields = { readonly [K in keyof RolloutStatus]?: RolloutStatus[K] | 
  * What is done in the cluster. `restore` is a step of the way back: a wave of the former content, its gate, or what only
  * the new content has.
  */
-export const ROLLOUT_ACTS = ["plan", "apply", "gate", "remove", "detach", "prune", "restore"] as const;
-export type RolloutAct = (typeof ROLLOUT_ACTS)[number];
+export type RolloutAct = "plan" | "apply" | "gate" | "remove" | "detach" | "prune" | "restore";
 
 export type RolloutStep =
   /** There is nothing to do, now or later. */
