@@ -96,7 +96,8 @@ function rolloutPorts(parts: OperatorParts, hands: RolloutHands, running: Runnin
     contents: new ReleaseContents((name, signal) =>
       client.get<ReleaseContent>(releaseContents, { namespace, name }, signal),
     ),
-    obstacle: () => rights.obstacle,
+    // Where approvers lend, none of them could: a rollout's account does not exist before it is needed.
+    obstacle: () => (config.lendingMode === "operator" ? rights.obstacle : "releases need lending.mode=operator"),
     windowState: () => ({ isOpen: true }),
     places: ({ spec }) => caches.rolloutPlaces(spec.deploymentId),
     writeRollout: (rollout, status, signal) =>
