@@ -77,7 +77,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const manager = new Manager({ clock, log, ...servers, leaderElection: elector, events });
     for (const informer of caches.informers) manager.addInformer(informer);
     manager.addRunnable({ name: admission.name, needsLeader: false, run: (each) => admission.run(each) });
-    for (const watch of [rights.watch, rights.clusterWatch, ...(rights.debugWatch ? [rights.debugWatch] : [])]) {
+    for (const watch of rights.watches) {
       manager.addRunnable({ name: watch.name, needsLeader: false, run: (each) => watch.run(each) });
     }
     const shared = {

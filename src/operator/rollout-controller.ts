@@ -61,6 +61,7 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
       reads(contents),
       notifiedBy(admission, () => caches.openRolloutKeys()),
       notifiedBy(rights.watch, () => caches.openRolloutKeys()),
+      ...(rights.releaseWatch ? [notifiedBy(rights.releaseWatch, () => caches.openRolloutKeys())] : []),
     ]),
   };
 }
@@ -98,7 +99,11 @@ function rolloutPorts(parts: OperatorParts, hands: RolloutHands, running: Runnin
     contents: new ReleaseContents((name, signal) =>
       client.get<ReleaseContent>(releaseContents, { namespace, name }, signal),
     ),
-    obstacle: () => admission.obstacleOf(RELEASE_VALIDATING_POLICIES) ?? rights.obstacle,
+    obstacle: () => {
+      // Where approvers lend, none of them could: a rollout's account does not exist before it is needed.
+      if (config.lendingMode !== "operator") return "releases need lending.mode=operator";
+      return admission.obstacleOf(RELEASE_VALIDATING_POLICIES) ?? rights.obstacle ?? rights.missingForReleases;
+    },
     windowState,
     places: ({ spec }) => caches.rolloutPlaces(spec.deploymentId),
     writeRollout: (rollout, status, signal) =>

@@ -5,6 +5,7 @@ import { DEFAULT_NAMES, operationRole } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { debugRights } from "../../crds/manifests/roles/debug-roles.ts";
+import { releaseRights } from "../../crds/manifests/roles/release-roles.ts";
 import {
   clusterOpenedRights,
   type RequiredRight,
@@ -39,6 +40,8 @@ export class Rights {
 
   /** Rights for debug sessions; undefined where they are switched off. */
   readonly debugWatch: AccessWatch<RequiredRight> | undefined;
+  /** Rights for releases; undefined where they are switched off. */
+  readonly releaseWatch: AccessWatch<RequiredRight> | undefined;
 
   constructor(options: RightsOptions) {
     const { client, config, served, clock, log, registry } = options;
@@ -50,12 +53,30 @@ export class Rights {
     const { debugEnabled, debugNamespace, debugModes } = config;
     const required = () => debugRights({ ...names, debugNamespace }, served(), debugModes);
     this.debugWatch = debugEnabled ? new AccessWatch({ ...looking, required }) : undefined;
-    for (const watch of [this.watch, this.debugWatch]) {
-      watch?.onChange((change) => {
+    const ofReleases = () => releaseRights("operator", names, served());
+    this.releaseWatch = config.releasesEnabled ? new AccessWatch({ ...looking, required: ofReleases }) : undefined;
+    for (const watch of this.watches) {
+      if (watch === this.clusterWatch) continue;
+      watch.onChange((change) => {
         for (const note of rightsNotes("the operator", change, names)) options.events.record(note);
       });
     }
     rightsGauge(registry, () => this.watch.missing);
+  }
+
+  /** Of all that is switched on. */
+  get watches(): readonly AccessWatch<RequiredRight>[] {
+    const all = [this.watch, this.clusterWatch, this.debugWatch, this.releaseWatch];
+    return all.filter((watch) => watch !== undefined);
+  }
+
+  /**
+   * What no rollout can be carried out without, in words; undefined when nothing is missing. What is missing in one opened
+   * namespace holds no rollout of another: it fails in its plan.
+   */
+  get missingForReleases(): string | undefined {
+    const missing = (this.releaseWatch?.missing ?? []).filter(({ reach }) => reach !== "opened");
+    return missing.length === 0 ? undefined : `the operator may not ${rightsText(missing)}`;
   }
 
   /** What the plan of this grant cannot run without. */
