@@ -54,7 +54,7 @@ export function operatorObjects(names: InstallationNames): readonly Manifest[] {
           `variables.made.metadata[?'ownerReferences'].orValue([]).all(o, ${isAccount} && o.apiVersion.startsWith('${GROUP}/') && ` +
             "o.kind in ['AccessGrant', 'OperationInvocation', 'Rollout'] && o[?'blockOwnerDeletion'].orValue(false) == false && " +
             "o[?'controller'].orValue(false) == false)",
-          "an account is owned by its grant, invocation or rollout, a binding by nothing",
+          "an account is owned by its grant or invocation, or its rollout, a binding by nothing",
         ),
       ],
     },
