@@ -254,7 +254,7 @@ test("while a policy of debug sessions is missing, none is opened", async () => 
   await cluster().kubectl(["delete", "validatingadmissionpolicybinding", "sallyport-tunnel-status"]);
   await eventually(
     async () => operator.lines.join(),
-    (lines) => lines.includes("policies of debug sessions are missing"),
+    (lines) => lines.includes("policies of what is switched on are missing"),
   );
   const grant = await approvedFor("logs");
   const asked = await askSession(world, { mode: "logs", grantName: grant.metadata.name });
