@@ -17,7 +17,8 @@ export const HELP = `usage: npm start -- [--approve] [--exit] [--kubeconfig FILE
 
 Starts the vendor's platform, a Kubernetes control plane, the customer's agent and operator, and a workload on this
 machine; then plays the story that Sallyport exists for: an engineer asks, the customer decides, the operator acts, both
-sides have it on record. Stays up until Ctrl-C.
+sides have it on record. Then a release is let in, and another one, which does not come up, is taken back. Stays up until
+Ctrl-C.
 
   --approve           approve with the approver's own credentials; without it the line to type is shown and waited for
   --exit              end after the story: 0 only if each step was verified from the API server and the platform

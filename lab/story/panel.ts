@@ -31,8 +31,8 @@ export function farewell({ vendor, target }: Pick<World, "vendor" | "target">, c
   const key = relative(cwd, vendor.keyFiles.engineer);
   return `It stays up until Ctrl-C. To look around, with the approver's KUBECONFIG:
 
-    kubectl get ag,opi,md,opp -n sallyport-grants
-    kubectl describe ag -n sallyport-grants
+    kubectl get ag,opi,md,opp,rout -n sallyport-grants
+    kubectl describe ag,rout -n sallyport-grants
     kubectl get pods -n ${target.workloadNamespace}
 
 and as the engineer:
