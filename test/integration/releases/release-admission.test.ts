@@ -122,6 +122,8 @@ const marked = (pod: object, metadata: object = {}): object => {
   const { template } = spec;
   return { ...spec, template: { ...template, metadata: { ...template.metadata, ...metadata } } };
 };
+const PINNED = { nodeSelector: { "kubernetes.io/hostname": "n-1" } };
+const NETWORK = { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } };
 const security = (context: object): object => ({ securityContext: context });
 const volume = (source: object): object => ({ volumes: [{ name: "v", ...source }] });
 
@@ -282,6 +284,14 @@ const ATTACKS: readonly Attack<Who>[] = [
       spec: marked({}, { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } }),
     }),
   ),
+  {
+    title: "nor binds to another node what the customer has bound to one",
+    ...{ ...RUNS, words: "by name (nodeSelector" },
+    args: () => [
+      ...["patch", "deployment", "pinned", "-n", SHOP, "--dry-run=server", "-p"],
+      JSON.stringify({ spec: { template: { spec: { nodeSelector: { "kubernetes.io/hostname": "n-2" } } } } }),
+    ],
+  },
   made("nor gives an account an identity of the cloud", "annotates no service account", () =>
     released("v1", "ServiceAccount", "fresh", {}, { annotations: { "eks.amazonaws.com/role-arn": "a" } }),
   ),
@@ -598,6 +608,8 @@ beforeAll(async () => {
     releasedDeployment("member"),
     // The customer has given it the node's network.
     releasedDeployment("touched", { hostNetwork: true, serviceAccountName: "own" }),
+    // The customer has bound it to a node, and to a network.
+    released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
     content("rel-1") as Record<string, unknown>,
     ...["waiting", "denied", "ended"].map((name) => rollout(name) as Record<string, unknown>),
     rollout("leaving", { action: "delete" }) as Record<string, unknown>,
@@ -686,6 +698,20 @@ describe("let through", () => {
       "it changes what was installed",
       "rollout",
       ["annotate", "deployment", "member", "-n", SHOP, "a=b", "--dry-run=server"],
+    ],
+    [
+      "it changes what the customer has bound to a node",
+      "rollout",
+      [
+        "patch",
+        "deployment",
+        "pinned",
+        "-n",
+        SHOP,
+        "--dry-run=server",
+        "-p",
+        JSON.stringify({ spec: { paused: true } }),
+      ],
     ],
     ["it prunes it", "rollout", ["delete", "deployment", "member", "-n", SHOP, "--dry-run=server"]],
     [

@@ -58,42 +58,63 @@ function judged(object: Released, rules: ReleaseRules): readonly string[] {
 /** Mostly absent, so that many objects are in order and most others break one rule. */
 const maybe = <Value>(...values: readonly Value[]): fc.Arbitrary<Value | undefined> =>
   fc.oneof({ arbitrary: fc.constant(undefined), weight: 9 }, { arbitrary: fc.constantFrom(...values), weight: 1 });
+/** At most so many of these fields, so that most objects that break a rule break one. */
+const some = <Fields extends object>(
+  fields: { readonly [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
+  most: number,
+): fc.Arbitrary<Partial<Fields>> =>
+  fc
+    .tuple(fc.record(fields), fc.subarray(Object.keys(fields), { maxLength: most }))
+    .map(
+      ([all, kept]) =>
+        Object.fromEntries(Object.entries(all).filter(([name]) => kept.includes(name))) as Partial<Fields>,
+    );
 const defined = (fields: Readonly<Record<string, unknown>>): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 const handled = (where: string, handler: object): object =>
   where.endsWith("Probe") ? { [where]: handler } : { lifecycle: { [where]: handler } };
 
 /** Of pods and containers. */
-const SECURITY = fc
-  .record({
-    seLinuxOptions: maybe({ type: "container_t", level: "s0" }, { type: "spc_t" }, { user: "u" }, { role: "r" }, {}),
-    seccompProfile: maybe({ type: "RuntimeDefault" }, { type: "Unconfined" }),
-    appArmorProfile: maybe({ type: "RuntimeDefault" }, { type: "Unconfined" }),
-    windowsOptions: maybe({ hostProcess: false }, { runAsUserName: "a" }),
-  })
-  .map(defined);
+const SECURITY = some(
+  {
+    seLinuxOptions: fc.constantFrom(
+      { type: "container_t", level: "s0" },
+      { type: "spc_t" },
+      { user: "u" },
+      { role: "r" },
+      {},
+    ),
+    seccompProfile: fc.constantFrom({ type: "RuntimeDefault" }, { type: "Unconfined" }),
+    appArmorProfile: fc.constantFrom({ type: "RuntimeDefault" }, { type: "Unconfined" }),
+    windowsOptions: fc.constantFrom({ hostProcess: false }, { runAsUserName: "a" }),
+  },
+  1,
+).map(defined);
 
-const CONTAINER = fc
-  .record({
+const CONTAINER = some(
+  {
     image: fc.constantFrom(
       ...[`${REGISTRY}/api:2`, `${REGISTRY}/api@sha256:${"a".repeat(64)}`, REGISTRY, `${REGISTRY}:1`],
       ...["api:2", "registry.example/shopping/x:1", "other.example:5000/api:2", "other.example/api:2"],
     ),
-    host: maybe("db.example", ""),
-    probe: fc.constantFrom("livenessProbe", "readinessProbe", "startupProbe", "postStart", "preStop"),
+    asks: fc.record({
+      host: fc.constantFrom("db.example", ""),
+      where: fc.constantFrom("livenessProbe", "readinessProbe", "startupProbe", "postStart", "preStop"),
+    }),
     security: SECURITY,
-    privileged: maybe(true, false),
-    allowPrivilegeEscalation: maybe(true, false),
-    procMount: maybe("Default", "Unmasked"),
-    add: maybe(["NET_BIND_SERVICE"], ["SYS_ADMIN"], ["NET_BIND_SERVICE", "SYS_TIME"], []),
-    hostPort: maybe(0, 80),
-  })
-  .map(({ image, add, hostPort, host, probe, security, ...own }) => ({
-    image,
-    ...(host !== undefined && handled(probe, { httpGet: { port: 80, host } })),
-    securityContext: defined({ ...own, ...security, ...(add && { capabilities: { add, drop: ["ALL"] } }) }),
-    ...(hostPort !== undefined && { ports: [{ containerPort: 80, hostPort }] }),
-  }));
+    privileged: fc.constantFrom(true, false),
+    allowPrivilegeEscalation: fc.constantFrom(true, false),
+    procMount: fc.constantFrom("Default", "Unmasked"),
+    add: fc.constantFrom(["NET_BIND_SERVICE"], ["SYS_ADMIN"], ["NET_BIND_SERVICE", "SYS_TIME"], []),
+    hostPort: fc.constantFrom(0, 80),
+  },
+  1,
+).map(({ image = `${REGISTRY}/api:2`, add, hostPort, asks, security, ...own }) => ({
+  image,
+  ...(asks && handled(asks.where, { httpGet: { port: 80, host: asks.host } })),
+  securityContext: defined({ ...own, ...security, ...(add && { capabilities: { add, drop: ["ALL"] } }) }),
+  ...(hostPort !== undefined && { ports: [{ containerPort: 80, hostPort }] }),
+}));
 
 const VOLUME = fc.constantFrom<object>(
   { emptyDir: {} },
@@ -110,19 +131,20 @@ const VOLUME = fc.constantFrom<object>(
 
 const CLASS = "volume.beta.kubernetes.io/storage-class";
 /** A claim by itself, of a copy or of a pod. */
-const CLAIM = fc
-  .record({
-    annotated: maybe({ [CLASS]: "" }, { [CLASS]: "fast" }, { a: "b" }),
-    volumeName: maybe("v", ""),
-    selector: maybe({}, { matchLabels: { a: "b" } }),
-    dataSource: maybe({ kind: "PersistentVolumeClaim", name: "theirs" }),
-    dataSourceRef: maybe({ kind: "PersistentVolumeClaim", name: "theirs" }),
-    storageClassName: maybe("", "fast"),
-  })
-  .map(({ annotated, ...spec }) => ({
-    metadata: defined({ annotations: annotated }),
-    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...defined(spec) },
-  }));
+const CLAIM = some(
+  {
+    annotated: fc.constantFrom({ [CLASS]: "" }, { [CLASS]: "fast" }, { a: "b" }),
+    volumeName: fc.constantFrom("v", ""),
+    selector: fc.constantFrom({}, { matchLabels: { a: "b" } }),
+    dataSource: fc.constantFrom({ kind: "PersistentVolumeClaim", name: "theirs" }),
+    dataSourceRef: fc.constantFrom({ kind: "PersistentVolumeClaim", name: "theirs" }),
+    storageClassName: fc.constantFrom("", "fast"),
+  },
+  1,
+).map(({ annotated, ...spec }) => ({
+  metadata: defined({ annotations: annotated }),
+  spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...defined(spec) },
+}));
 const EPHEMERAL = CLAIM.map((volumeClaimTemplate) => ({ ephemeral: { volumeClaimTemplate } }));
 
 const EXPRESSION = fc.constantFrom("kubernetes.io/hostname", "disk").map((key) => ({
@@ -138,10 +160,6 @@ const AFFINITY = fc
       : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: term }] },
   )
   .map((nodeAffinity) => ({ nodeAffinity }));
-/** Mostly absent. */
-const seldom = <Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
-  fc.oneof({ arbitrary: fc.constant(undefined), weight: 9 }, { arbitrary, weight: 1 });
-
 const OWN = { [DEPLOYMENT_ID_LABEL]: DEPLOYMENT_ID };
 /** Mostly of the object's own pods. */
 const LABELS = fc.oneof(
@@ -158,43 +176,43 @@ const SELECTOR = LABELS.chain((matchLabels) =>
   ),
 );
 
-const POD = fc
-  .record({
-    hostNetwork: maybe(true, false),
-    hostPID: maybe(true, false),
-    hostIPC: maybe(true, false),
-    serviceAccountName: maybe("own", "customers", "default"),
-    serviceAccount: maybe("own", "customers"),
-    automountServiceAccountToken: maybe(true, false),
-    nodeName: maybe("n-1"),
-    nodeSelector: maybe({ disk: "ssd" }, { "kubernetes.io/hostname": "n-1" }),
-    affinity: seldom(AFFINITY),
-    hostAliases: maybe([{ ip: "127.0.0.1", hostnames: ["a"] }]),
-    priorityClassName: maybe("system-node-critical"),
+const POD = some(
+  {
+    hostNetwork: fc.constantFrom(true, false),
+    hostPID: fc.constantFrom(true, false),
+    hostIPC: fc.constantFrom(true, false),
+    serviceAccountName: fc.constantFrom("own", "customers", "default"),
+    serviceAccount: fc.constantFrom("own", "customers"),
+    automountServiceAccountToken: fc.constantFrom(true, false),
+    nodeName: fc.constantFrom("n-1"),
+    nodeSelector: fc.constantFrom({ disk: "ssd" }, { "kubernetes.io/hostname": "n-1" }),
+    affinity: AFFINITY,
+    hostAliases: fc.constantFrom([{ ip: "127.0.0.1", hostnames: ["a"] }]),
+    priorityClassName: fc.constantFrom("system-node-critical"),
     security: SECURITY,
-    sysctls: maybe([{ name: "net.ipv4.ip_local_port_range", value: "1 2" }], []),
-    annotations: maybe(
+    sysctls: fc.constantFrom([{ name: "net.ipv4.ip_local_port_range", value: "1 2" }], []),
+    annotations: fc.constantFrom(
       ...["iam.amazonaws.com/role", "k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network", "a"].map(
         (name) => ({ [name]: "a" }),
       ),
       { "container.apparmor.security.beta.kubernetes.io/c": "runtime/default" },
     ),
-    volumes: fc.option(
-      fc.array(fc.oneof({ arbitrary: VOLUME, weight: 5 }, { arbitrary: EPHEMERAL, weight: 2 }), { maxLength: 2 }),
-      { nil: undefined },
-    ),
-    first: fc.option(CONTAINER, { nil: undefined }),
+    volumes: fc.array(fc.oneof({ arbitrary: VOLUME, weight: 5 }, { arbitrary: EPHEMERAL, weight: 2 }), {
+      maxLength: 2,
+    }),
+    first: CONTAINER,
     container: CONTAINER,
-  })
-  .map(({ volumes, first, container, security, sysctls, annotations, ...fields }) => {
-    const pod = defined({
-      ...fields,
-      securityContext: defined({ ...security, sysctls }),
-      volumes: volumes?.map((volume, index) => ({ name: `v-${index}`, ...volume })),
-      initContainers: first && [{ name: "i", ...first }],
-    });
-    return { pod, container, annotations };
+  },
+  2,
+).map(({ volumes, first, container = {}, security, sysctls, annotations, ...fields }) => {
+  const pod = defined({
+    ...fields,
+    securityContext: defined({ ...security, sysctls }),
+    volumes: volumes?.map((volume, index) => ({ name: `v-${index}`, ...volume })),
+    initContainers: first && [{ name: "i", ...first }],
   });
+  return { pod, container, annotations };
+});
 
 /** A Deployment of it, and what is in its `spec`. */
 const WORKLOAD = POD.map(({ pod, container, annotations }) => {
