@@ -122,8 +122,8 @@ function intoSetup(now: Targeted, at: Date): Targeted {
   };
 }
 
-function desiredBy({ reasons, targetReleaseId = null }: UpdateOperation, now: Targeted): string | null {
-  const release = reasons.includes("release") ? targetReleaseId : now.desired_release_id;
+function desiredBy({ reasons, targetReleaseId }: UpdateOperation, now: Targeted): string | null {
+  const release = reasons.includes("release") ? (targetReleaseId ?? null) : now.desired_release_id;
   return release === now.current_release_id ? null : release;
 }
 
