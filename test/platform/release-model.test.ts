@@ -46,6 +46,8 @@ class Model {
   metadata: Record<string, unknown> | null = null;
   error: StoredError | null = null;
   readonly rollouts: { rollout: Rollout; releaseId: string | null }[] = [];
+  /** Releases that never come up. */
+  readonly broken = new Set<string | null>();
   /** As the agent last read it. */
   record: ReleaseRecord | undefined;
   releases = 0;
@@ -106,7 +108,8 @@ class Model {
     if (last === undefined) return;
     const { state, startedAt } = last.rollout.status ?? {};
     const ways = NEXT[state ?? "none"] ?? [];
-    const next = ways[pick % Math.max(1, ways.length)];
+    const isBroken = state === "Applying" && last.releaseId !== null && this.broken.has(last.releaseId);
+    const next = isBroken ? "Failed" : ways[pick % Math.max(1, ways.length)];
     if (next === undefined) return;
     const started = startedAt ?? (next === "Applying" ? AT : undefined);
     last.rollout = { ...last.rollout, status: { state: next, ...(started !== undefined && { startedAt: started }) } };
@@ -120,6 +123,7 @@ class Model {
       this.report();
     }
     expect(this.isSettled, JSON.stringify([this.row, this.rollouts])).toBe(true);
+    if (this.row.status === "running") expect(this.row.desired_release_id, JSON.stringify(this.row)).toBeNull();
     this.list();
   }
 
@@ -133,6 +137,19 @@ class Model {
     this.retry(isAcquired);
     this.settle(true);
     expect(this.rollouts.length, JSON.stringify([status, this.row, this.rollouts])).toBeGreaterThan(before);
+  }
+
+  /** A release that never comes up is mended by another one, wherever it has failed. */
+  mend(): void {
+    this.settle(false);
+    const { status, desired_release_id, current_release_id } = this.row;
+    this.broken.add(desired_release_id ?? current_release_id);
+    if (!status.endsWith("-failed") || status === "delete-failed") return;
+    const release = releaseOf(++this.releases);
+    this.target(release);
+    this.retry(true);
+    this.settle(true);
+    expect([this.row.status, this.row.current_release_id], JSON.stringify(this.row)).toEqual(["running", release]);
   }
 
   /** One report, and what the agent makes of the answer. */
@@ -250,6 +267,10 @@ const act = fc.oneof(
   some(
     2,
     fc.boolean().map((isAcquired) => (model) => model.retrySettled(isAcquired)),
+  ),
+  some(
+    1,
+    fc.constant((model) => model.mend()),
   ),
   some(
     1,

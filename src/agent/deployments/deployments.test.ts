@@ -102,6 +102,8 @@ class World {
     return `${this.managed?.status?.state} ${condition?.type}=${condition?.status}/${condition?.reason}`;
   }
 
+  /** Only reports that tell of some are refused. */
+  refusesResources = false;
   missing: readonly RequiredRight[] = [];
   machinePool: boolean | undefined;
   statusRefused = false;
@@ -166,7 +168,8 @@ class World {
       relist: () => void this.done.push("relist"),
       platform: {
         reconcile: async ({ body }) => {
-          if (this.refuseWith !== undefined && this.takes-- <= 0) throw this.refuseWith;
+          const isRefused = !this.refusesResources || body.observedInventoryBatches !== undefined;
+          if (this.refuseWith !== undefined && isRefused && this.takes-- <= 0) throw this.refuseWith;
           this.bodies.push(body);
           this.done.push(`report ${body.state.status}${body.session === undefined ? "" : " under lease"}`);
           return {
@@ -434,6 +437,27 @@ describe("a deployment", () => {
       world.refuseWith = undefined;
       world.clock.advance(30_000);
     };
+
+    test.each([
+      ["of an hour, for 90 s", refused, []],
+      ["of all, for a minute", new ApiError("BUDGET_EXCEEDED", "", { status: 400, retryable: false }), ["shop"]],
+    ])("tells its status all the same, each minute, when the bound is one %s", async (_, error, afterMinute) => {
+      world.found = { mode: "full", isWorse: false };
+      [world.refusesResources, world.refuseWith] = [true, error];
+      await world.run();
+      await world.run();
+      expect([world.bodies.length, world.looks, told()]).toEqual([1, 1, []]);
+      world.machinePool = true;
+      await world.run();
+      expect([world.bodies.length, world.looks, told()]).toEqual([2, 1, []]);
+      world.refuseWith = undefined;
+      world.clock.advance(60_000);
+      await world.run();
+      expect([world.bodies.length, told()]).toEqual([3, afterMinute]);
+      world.clock.advance(30_000);
+      await world.run();
+      expect(told()).toEqual(["shop"]);
+    });
 
     test("goes on with its full report where it stopped, when the platform takes it", async () => {
       await refuse("full");

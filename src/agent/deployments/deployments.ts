@@ -22,6 +22,7 @@ import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 import {
   backOff,
+  begun,
   hold,
   isHeld,
   LOOK_AFTER_CHANGE_MS,
@@ -29,6 +30,8 @@ import {
   noticed,
   type ReportPace,
   resumed,
+  STATE_ALONE,
+  staysHeld,
   waitOf,
 } from "./report-pace.ts";
 import { type ReportAnswered, ReportSender, type ReportSenderPorts } from "./report-sender.ts";
@@ -58,8 +61,6 @@ export interface DeploymentsOptions {
   readonly metrics: Pick<AgentMetrics, "resourceReport">;
 }
 
-/** Health older than 180 s is shown as stale (§11.1): a report a minute may be lost twice. */
-const REPORT_EVERY_MS = 60_000;
 /** Apply, acquire, renew, report in up to three setup steps, and a margin. */
 const MAX_STEPS = 10;
 const CONTRADICTION_RETRY_MS = 30_000;
@@ -196,18 +197,16 @@ export class Deployments {
     const memory = this.#memoryOf(id);
     const atMs = clock.monotonicMs();
     memory.lookAtMs = Number.POSITIVE_INFINITY;
-    if (isHeld(memory, atMs)) return;
-    const report = resumed(memory, accepted) ?? (await ports.resources.next(id, accepted, context.signal));
+    const isHeldBack = isHeld(memory, atMs);
+    const rest = isHeldBack ? STATE_ALONE : resumed(memory, accepted);
+    const report = rest ?? (await ports.resources.next(id, accepted, context.signal));
     const waitMs = waitOf(memory, report, atMs, this.#options.reportIntervalMs);
     if (waitMs > 0) {
       // A workload may have changed during the look.
       memory.lookAtMs = Math.min(memory.lookAtMs, atMs + waitMs);
       return;
     }
-    if (report.isWorse) memory.earlyAtMs = [...memory.earlyAtMs.filter((each) => atMs - each < 60_000), atMs];
-    if (report.mode === "starting") memory.lookAtMs = Math.min(memory.lookAtMs, atMs + LOOK_AFTER_CHANGE_MS);
-    memory.reportedAtMs = atMs;
-    memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
+    begun(memory, report, atMs, random);
     let left = report.parts.length === 0 ? [EMPTY_PART] : report.parts;
     let answer: ReportAnswered | undefined;
     try {
@@ -219,9 +218,10 @@ export class Deployments {
         answer = sent.answer ?? answer;
       }
       metrics.resourceReport("ok", report.mode, clock.wallNow());
-      memory.exceeded = 0;
+      if (!isHeldBack) memory.exceeded = 0;
     } catch (error) {
       if (context.signal.aborted) throw error;
+      if (isHeldBack && staysHeld(memory, error)) return;
       metrics.resourceReport("failed", report.mode, clock.wallNow());
       if (hold(memory, error, { ...report, parts: left }, accepted, clock.monotonicMs())) {
         context.log.info({ deploymentId: id }, "the platform takes more of this deployment later");
@@ -231,7 +231,7 @@ export class Deployments {
       return;
     }
     const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
-    await this.#objects.reported(id, { message }, context.signal);
+    if (!isHeldBack) await this.#objects.reported(id, { message }, context.signal);
     if (answer !== undefined) await this.#answered(id, said, answer, context);
   }
 

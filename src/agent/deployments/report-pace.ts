@@ -1,12 +1,18 @@
 import { ApiError } from "../../api-client/api-error.ts";
+import type { Random } from "../../base/clock.ts";
 import type { ReportPart } from "../observe/report-parts.ts";
 import type { Report } from "../observe/resource-reports.ts";
 import { RETRY_AFTER_CAP_MS } from "../platform-link/reconnect-rule.ts";
 
+/** Health older than 180 s is shown as stale (§11.1): a report a minute may be lost twice. */
+const REPORT_EVERY_MS = 60_000;
 /** A change is looked at this soon. */
 export const LOOK_AFTER_CHANGE_MS = 1_000;
 /** What gets worse is reported at once, this often within a minute. */
 const MAX_EARLY_REPORTS = 10;
+
+/** While no resources are taken: the status goes on, and what the platform answers to it. */
+export const STATE_ALONE: Report = { mode: "confirm", parts: [], isWorse: false };
 
 /** The platform will keep no more of a deployment: the pause before the first try with less, and then twice as long. */
 const FIRST_EXCEEDED_MS = 60_000;
@@ -70,6 +76,15 @@ export function waitOf(
   return Math.max(0, reportedAtMs + intervalMs - nowMs);
 }
 
+/** Called right before a report is sent. */
+export function begun(pace: ReportPace, { mode, isWorse }: Report, nowMs: number, random: Random): void {
+  if (isWorse) pace.earlyAtMs = [...pace.earlyAtMs.filter((each) => nowMs - each < 60_000), nowMs];
+  if (mode === "starting") pace.lookAtMs = Math.min(pace.lookAtMs, nowMs + LOOK_AFTER_CHANGE_MS);
+  pace.reportedAtMs = nowMs;
+  const nextAtMs = nowMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
+  pace.reportAtMs = Math.min(nextAtMs, pace.heldUntilMs ?? nextAtMs);
+}
+
 /**
  * The platform has refused a part because the deployment has told as much as it may for now. Others of this agent are not
  * held up by it. Of a full report the rest is kept: begun anew each time, a large one would never come to its end.
@@ -86,7 +101,7 @@ export function hold(
 ): boolean {
   if (!(error instanceof ApiError) || error.budget === undefined || error.retryAfterMs === undefined) return false;
   pace.heldUntilMs = nowMs + Math.min(error.retryAfterMs, RETRY_AFTER_CAP_MS);
-  pace.reportAtMs = pace.heldUntilMs;
+  pace.reportAtMs = nowMs;
   pace.rest = left.mode === "full" ? { parts: left.parts, accepted } : undefined;
   return true;
 }
@@ -100,15 +115,21 @@ export function hold(
 export function backOff(pace: ReportPace, error: unknown, nowMs: number): boolean {
   if (!(error instanceof ApiError) || error.code !== "BUDGET_EXCEEDED") return false;
   pace.heldUntilMs = nowMs + Math.min(FIRST_EXCEEDED_MS * 2 ** pace.exceeded, RETRY_AFTER_CAP_MS);
-  pace.reportAtMs = pace.heldUntilMs;
+  pace.reportAtMs = nowMs;
   pace.exceeded += 1;
   return true;
 }
 
-/** Called before each report: whether it has to wait. */
-export function isHeld(pace: ReportPace, nowMs: number): boolean {
-  if (pace.heldUntilMs === undefined || nowMs >= pace.heldUntilMs) return false;
-  pace.reportAtMs = pace.heldUntilMs;
+/** Called before each report: whether it may tell of no resources. */
+export function isHeld({ heldUntilMs }: ReportPace, nowMs: number): boolean {
+  return heldUntilMs !== undefined && nowMs < heldUntilMs;
+}
+
+/** The platform takes not even the state alone: then nothing is sent until it takes resources, too. */
+export function staysHeld(pace: ReportPace, error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  if (error.code !== "BUDGET_EXCEEDED" && error.budget === undefined) return false;
+  pace.reportAtMs = pace.heldUntilMs ?? 0;
   return true;
 }
 

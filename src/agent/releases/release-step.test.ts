@@ -144,12 +144,60 @@ describe("a rollout is made", () => {
   });
 });
 
-const LEFT = { resources: [{ resourceId: "db", state: "running" as const, health: "healthy" as const, message: "" }] };
+type Condition = NonNullable<RolloutStatus["conditions"]>[number];
+const saying = (type: string, status: Condition["status"], reason = "Said", message = ""): RolloutStatus => ({
+  conditions: [{ type, status, reason, message, lastTransitionTime: AT }],
+});
+const all = (...said: readonly RolloutStatus[]): RolloutStatus => ({
+  conditions: said.flatMap(({ conditions = [] }) => conditions),
+});
+const LEFT = saying("Pruned", "False", "SomeLeft", "1 stay: PersistentVolumeClaim/shop/data: it is never deleted");
+
+const OTHER_PLAN = saying("Approved", "False", "OtherPlanApproved", "another plan is approved");
+const UNANSWERED = all(saying("Planned", "True"), saying("Approved", "False", "DeadlinePassed", "not by noon"));
 
 describe("what is reported", () => {
+  test.each<[string, RolloutState, RolloutStatus, string]>([
+    [
+      "the condition that does not hold, and none that is not known any more",
+      "Failed",
+      {
+        ...STARTED,
+        ...all(saying("Healthy", "Unknown", "InProgress", "stale"), saying("Applied", "False", "X", "shut")),
+      },
+      "it was begun and did not come to its end: shut",
+    ],
+    [
+      "what was not healthy",
+      "Failed",
+      { ...STARTED, ...all(saying("Applied", "False", "X", "gate"), saying("Healthy", "False", "X", "sick")) },
+      "it was applied and did not come up: sick",
+    ],
+    [
+      "a plan that has changed since",
+      "Failed",
+      { ...STARTED, ...all(saying("Applied", "Unknown", "X", "stale"), saying("Planned", "False", "X", "changed")) },
+      "it was begun and did not come to its end: changed",
+    ],
+    ["an approval that did not come", "Failed", UNANSWERED, "in time, and nothing was changed: not by noon"],
+    [
+      "what was not planned",
+      "Failed",
+      saying("Planned", "False", "X", "too late"),
+      "could not be carried out, and nothing was changed: too late",
+    ],
+  ])("of a failure is %s", (_, state, status, expected) => {
+    const failed = rollout(state, status);
+    expect(
+      step({ rollouts: [failed], record: record({ status: status.startedAt ? "updating" : "update-pending" }) }),
+    ).toMatchObject({ report: { state: { error: { message: expect.stringContaining(expected) } } } });
+  });
+
   test.each<[DeploymentStatus, RolloutState | undefined, RolloutStatus, string]>([
     ["update-pending", undefined, {}, "update-pending"],
     ["update-pending", "AwaitingApproval", {}, "update-pending APPROVAL_PENDING"],
+    ["update-pending", "AwaitingApproval", OTHER_PLAN, "update-pending OTHER_PLAN_APPROVED"],
+    ["update-pending", "Failed", UNANSWERED, "update-failed APPROVAL_EXPIRED"],
     ["update-pending", "Queued", {}, "update-pending"],
     ["update-pending", "Applying", STARTED, "updating"],
     ["update-pending", "Succeeded", STARTED, "updating"],
@@ -198,12 +246,25 @@ describe("what is reported", () => {
     ["delete-pending", "Pruning", STARTED, "deleting"],
     ["delete-pending", "Denied", {}, "deleting"],
     ["deleting", "Pruning", STARTED, "deleting"],
-    ["deleting", "Succeeded", STARTED, "deleted"],
-    ["deleting", "Succeeded", { ...STARTED, ...LEFT }, "teardown-required"],
+    ["deleting", "Succeeded", { ...STARTED, ...saying("Pruned", "True") }, "deleted"],
+    ["deleting", "Succeeded", { ...STARTED, ...LEFT }, "teardown-required RESOURCES_LEFT"],
+    ["deleting", "Succeeded", STARTED, "teardown-required RESOURCES_LEFT"],
     ["deleting", "Denied", {}, "delete-failed ROLLOUT_DENIED"],
     ["deleting", "Failed", STARTED, "delete-failed DELETE_FAILED"],
   ])("of a deletion in %s by %s", (status, state, more, expected) => {
     expect(told({ record: deletion(status), rollouts: [removal(state, more)] })).toBe(expected);
+  });
+
+  test("what a deletion left is named, and told until a person has taken it away", () => {
+    const rollouts = [removal("Succeeded", { ...STARTED, ...LEFT })];
+    const found = step({ record: deletion("deleting"), rollouts });
+    expect(found).toMatchObject({ report: { state: { error: { message: expect.stringContaining("shop/data") } } } });
+    const redacted = step({ record: deletion("deleting"), rollouts, tellsWords: false });
+    expect(JSON.stringify(redacted)).not.toContain("shop/data");
+    const error = { code: "RESOURCES_LEFT", message: "as it was told", internal: false };
+    expect(told({ record: deletion("teardown-required", { error }), rollouts })).toBe(
+      "teardown-required RESOURCES_LEFT",
+    );
   });
 
   test("a rollout that the customer has deleted has failed", () => {

@@ -3,7 +3,7 @@ import type { ProgressEvent } from "../../contract/deployments/sync.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
 import { type ReleaseRecord, toldAs } from "./release-record.ts";
-import { failureOf, goneError, rolloutError, type Stage, stageOf, stored } from "./rollout-progress.ts";
+import { failureOf, goneError, leftError, rolloutError, type Stage, stageOf, stored } from "./rollout-progress.ts";
 import { type StackNames, stackStateOf } from "./stack-state.ts";
 import { isUnknown, RETRIES, type Wish, wishOf } from "./wish.ts";
 
@@ -85,6 +85,8 @@ function withoutWish(record: ReleaseRecord, isLeased: boolean): ReleaseStep {
   const { status, wanted } = record;
   const again = wanted.retryRequested && isLeased ? RETRIES[status] : undefined;
   if (again !== undefined) return report({ status: again });
+  // What is left stays told for as long as a person has to take it away.
+  if (status === "teardown-required" && wanted.error) return report({ status, error: wanted.error });
   if (isUnknown(record)) return report({ status, ...(isOver(record) && wanted.error && { error: wanted.error }) });
   if (status !== "update-pending") return { do: "observe" };
   return report({ status, error: stored("NO_RELEASE", "there is no release that the change could be applied with") });
@@ -137,7 +139,7 @@ function reportOf(facts: ReleaseFacts, wish: Wish, rollout: Rollout | undefined,
 /** A step on the way to an end that has come already needs no word; a failure keeps its own as long as it lasts. */
 function saysWhy(status: DeploymentStatus, stage: Stage): boolean {
   if (stage === "failed" || stage === "gone") return RETRIES[status] !== undefined;
-  return stage !== "done";
+  return stage !== "done" || status === "teardown-required";
 }
 
 /** A report without the error of a failure would have the platform forget it. */
@@ -157,7 +159,12 @@ function errorOf(
   if (isOfAnother(wish, rollout, facts)) {
     return stored(failureOf(wish.action), "a rollout of another release has the name of this one");
   }
-  return rolloutError(rollout, tellsWords);
+  return status === "teardown-required" ? leftError(rollout, tellsWords) : rolloutError(rollout, tellsWords);
+}
+
+/** A deletion that does not say that nothing is left may have left volumes and what is frozen. */
+function leavesSome(action: Wish["action"], rollout: Rollout | undefined): boolean {
+  return action === "delete" && rollout !== undefined && leftError(rollout, false) !== undefined;
 }
 
 const ENDS: ReadonlySet<DeploymentStatus> = new Set(["running", "deleted", "teardown-required"]);
@@ -198,15 +205,10 @@ function nextStatus(
     case "deleting":
       if (hasFailed) return "delete-failed";
       if (stage !== "done") return status;
-      return action === "delete" && leftOf(rollout).length > 0 ? "teardown-required" : "deleted";
+      return leavesSome(action, rollout) ? "teardown-required" : "deleted";
     default:
       return status;
   }
-}
-
-/** Resources that a deletion left for a person, such as volumes and what is frozen. */
-function leftOf(rollout: Rollout | undefined): readonly string[] {
-  return (rollout?.status?.resources ?? []).filter(({ state }) => state !== "deleted").map((each) => each.resourceId);
 }
 
 function progressOf(

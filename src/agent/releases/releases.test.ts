@@ -197,6 +197,14 @@ describe("a release that cannot be asked for fails, and says why:", () => {
       "PREFLIGHT_CHECKS_FAILED: no objects can be made of the release: the release has no stack for Kubernetes",
     ],
     [
+      "it has no objects",
+      (it) => {
+        it.rendered = { ok: true, objects: [], configHash: "c".repeat(64) };
+        return {};
+      },
+      "PREFLIGHT_CHECKS_FAILED: the release has no objects to install",
+    ],
+    [
       "no namespace of it is opened",
       () => ({ namespaces: [] }),
       "PREFLIGHT_CHECKS_FAILED: no objects can be made of the release: none of the namespaces",

@@ -146,6 +146,7 @@ export class Releases {
       if ("problem" in target) return fails(unreadable(target.problem));
       const rendered = this.#render(target, deploymentId, releaseId, namespaces);
       if (!rendered.ok) return fails(unrendered(rendered));
+      if (rendered.objects.length === 0) return fails(NOTHING_TO_INSTALL);
       const version = lineWithoutCommands(target.releaseInfo.version ?? releaseId, 256) || releaseId;
       const { objects, configHash } = rendered;
       content = newContent({ deploymentId, releaseId, version, objects, configHash }, grantsNamespace);
@@ -242,6 +243,12 @@ function isSame(one: object, other: object): boolean {
   const [a, b] = [one, other] as readonly Readonly<Record<string, unknown>>[];
   return keys.every((key) => a?.[key] === b?.[key]);
 }
+
+/** The cluster takes no content without objects, and nothing says that what the release names is there. */
+const NOTHING_TO_INSTALL = stored(
+  "PREFLIGHT_CHECKS_FAILED",
+  "the release has no objects to install: all of its resources are ones that the cluster has already",
+);
 
 function taken(name: string): StoredError {
   return stored("PREFLIGHT_CHECKS_FAILED", `the cluster has another object with the name ${name}`);

@@ -1,4 +1,5 @@
 import type { StoredError } from "../../contract/wire/stored-error.ts";
+import type { RolloutConditionType } from "../../crds/conditions.ts";
 import type { Rollout, RolloutAction, RolloutState } from "../../crds/kinds/rollout.ts";
 import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 
@@ -26,6 +27,13 @@ export function stageOf(rollout: Rollout): Exclude<Stage, "none" | "gone"> {
   return STAGES[rollout.status?.state ?? "Planning"] as Exclude<Stage, "none" | "gone">;
 }
 
+/** Errors that a retry does not heal. */
+const LASTING: ReadonlySet<string> = new Set([
+  "ROLLOUT_DENIED",
+  "APPROVAL_PENDING",
+  "OTHER_PLAN_APPROVED",
+  "RESOURCES_LEFT",
+]);
 const MAX_NAMED = 10;
 const MAX_NAME = 128;
 
@@ -44,7 +52,7 @@ export function rolloutError(rollout: Rollout, tellsWords: boolean): StoredError
   const hasStarted = status.startedAt !== undefined;
   switch (status.state) {
     case "AwaitingApproval":
-      return stored("APPROVAL_PENDING", "the customer has not approved the rollout");
+      return awaiting(rollout);
     case "Denied":
       return stored("ROLLOUT_DENIED", `the customer said no${words(spec.deniedReason ?? said(rollout, "Approved"))}`);
     case "RolledBack":
@@ -62,6 +70,22 @@ export function rolloutError(rollout: Rollout, tellsWords: boolean): StoredError
   }
 }
 
+/** An approval names its plan and is final: that of another plan lets nothing go on, and cannot be given again. */
+function awaiting(rollout: Rollout): StoredError {
+  return denialOf(rollout, "Approved")?.reason === "OtherPlanApproved"
+    ? stored("OTHER_PLAN_APPROVED", "the customer approved another plan than this one, and an approval is final")
+    : stored("APPROVAL_PENDING", "the customer has not approved the rollout");
+}
+
+/** What a deletion left for a person; undefined: it says that nothing is left. */
+export function leftError(rollout: Rollout, tellsWords: boolean): StoredError | undefined {
+  const pruned = rollout.status?.conditions?.find(({ type }) => type === "Pruned");
+  if (pruned?.status === "True") return undefined;
+  const what = tellsWords && pruned ? `: ${printableLine(pruned.message, MAX_API_ERROR)}` : "";
+  const are = pruned?.reason === "SomeLeft" ? "are" : "may be";
+  return stored("RESOURCES_LEFT", `objects ${are} left for a person${what}`);
+}
+
 /** The rollout of a wish is not there any more. Deleting it is how the customer stops it. */
 export function goneError(action: RolloutAction, hasStarted: boolean): StoredError {
   const message = "the rollout was deleted in the cluster";
@@ -74,8 +98,7 @@ export function failureOf(action: RolloutAction): string {
 }
 
 export function stored(code: string, message: string, context?: StoredError["context"]): StoredError {
-  const retryable = code !== "ROLLOUT_DENIED" && code !== "APPROVAL_PENDING";
-  return { code, message, internal: false, retryable, ...(context != null && { context }) };
+  return { code, message, internal: false, retryable: !LASTING.has(code), ...(context != null && { context }) };
 }
 
 function failed(rollout: Rollout, words: Words): StoredError {
@@ -83,8 +106,10 @@ function failed(rollout: Rollout, words: Words): StoredError {
   const resources = (status.resources ?? []).filter(({ state }) => state === "failed").slice(0, MAX_NAMED);
   const names = resources.map(({ resourceId }) => printableLine(resourceId, MAX_NAME));
   const of = names.length === 0 ? "" : ` (${names.join(", ")})`;
-  const why = words(said(rollout, "Healthy") || said(rollout, "Applied"));
-  return stored(failureOf(spec.action), `it was applied and did not come up${of}${why}`, waveOf(rollout));
+  const unhealthy = said(rollout, "Healthy");
+  const why = words(unhealthy || said(rollout, "Applied") || said(rollout, "Planned"));
+  const what = unhealthy === "" ? "it was begun and did not come to its end" : "it was applied and did not come up";
+  return stored(failureOf(spec.action), `${what}${of}${why}`, waveOf(rollout));
 }
 
 function rolledBack(rollout: Rollout, words: Words): StoredError {
@@ -99,12 +124,17 @@ function rolledBack(rollout: Rollout, words: Words): StoredError {
 
 /** Before anything was changed. */
 function refused(rollout: Rollout, words: Words, tellsWords: boolean): StoredError {
+  const unapproved = denialOf(rollout, "Approved");
+  if (unapproved?.reason === "DeadlinePassed") {
+    const message = `the customer did not answer in time, and nothing was changed${words(unapproved.message)}`;
+    return stored("APPROVAL_EXPIRED", message);
+  }
   const refusals = (rollout.status?.plan?.refused ?? []).slice(0, MAX_NAMED);
   const context = refusals.map(({ ref, message }) => ({
     object: printableLine(ref, 320),
     ...(tellsWords && { message: printableLine(message, 512) }),
   }));
-  const first = refusals[0]?.message ?? said(rollout, "Planned");
+  const first = refusals[0]?.message ?? (said(rollout, "Planned") || said(rollout, "Approved"));
   const message = `the plan could not be carried out, and nothing was changed${words(first)}`;
   return stored("PREFLIGHT_CHECKS_FAILED", message, context.length === 0 ? undefined : { refused: context });
 }
@@ -113,7 +143,12 @@ function waveOf({ status }: Rollout): Record<string, unknown> {
   return status?.waves === undefined ? {} : { wave: status.wave ?? 0, waves: status.waves };
 }
 
+/** One that is Unknown is not said to fail: it is of a step that another condition may have ended since. */
+function denialOf({ status }: Rollout, type: RolloutConditionType) {
+  return status?.conditions?.find((each) => each.type === type && each.status === "False");
+}
+
 /** What the operator said with a condition that does not hold. */
-function said({ status }: Rollout, type: string): string {
-  return status?.conditions?.find((each) => each.type === type && each.status !== "True")?.message ?? "";
+function said(rollout: Rollout, type: RolloutConditionType): string {
+  return denialOf(rollout, type)?.message ?? "";
 }

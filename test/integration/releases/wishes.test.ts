@@ -288,6 +288,9 @@ test("a deletion is a rollout of its own; what it leaves is for a person", async
   await report(removal, { state: "Applying", ...RUNS });
   await deployment(({ status }) => status === "deleting");
   await report(removal, { state: "Pruning", resources: [resource("web", "running")] });
-  await report(removal, { state: "Succeeded", finishedAt: AT });
-  await deployment(({ status }) => status === "teardown-required");
+  const message = "1 stay: PersistentVolumeClaim/shop/data: a volume claim is never deleted";
+  const left = { type: "Pruned", status: "False" as const, reason: "SomeLeft", message, lastTransitionTime: AT };
+  await report(removal, { state: "Succeeded", finishedAt: AT, conditions: [left] });
+  const ended = await deployment(({ status }) => status === "teardown-required");
+  expect(ended.error?.message).toContain(message);
 });

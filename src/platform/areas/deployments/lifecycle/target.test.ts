@@ -27,11 +27,11 @@ describe("a new target", () => {
     ["update-failed", "update-pending", "active"],
     ["update-pending", "update-pending", "active"],
     ["updating", "updating", "next"],
-    ["initial-setup", "initial-setup", "next"],
+    ["initial-setup", "initial-setup", "none"],
     ["provisioning", "provisioning", "next"],
     ["waiting-for-machines", "waiting-for-machines", "next"],
-    ["initial-setup-failed", "initial-setup-failed", "next"],
-    ["provisioning-failed", "provisioning-failed", "next"],
+    ["initial-setup-failed", "initial-setup-failed", "none"],
+    ["provisioning-failed", "provisioning-failed", "none"],
   ] as const)("in %s leads to %s with its operation as %s", (status, then, place) => {
     const next = retarget(deployment(status), wish({ reason: "release", releaseId: "rel_2" }));
     expect(next?.status).toBe(then);
@@ -69,6 +69,25 @@ describe("a new target", () => {
       desired_release_id: "rel_3",
       update_state: { active: { targetReleaseId: "rel_3", status: "queued" }, next: null },
     });
+  });
+
+  it("that came during a setup which then fails is what the retry installs, and no older one comes after it", () => {
+    const setup = deployment("provisioning", { current_release_id: null, desired_release_id: "rel_1" });
+    const busy = retarget(setup, wish({ reason: "release", releaseId: "rel_2" }));
+    const failed = busy && advance(busy, "provisioning-failed", at);
+    const superseded = { active: null, next: null, latest: { targetReleaseId: "rel_2", status: "superseded" } };
+    expect(failed).toMatchObject({ desired_release_id: "rel_2", update_state: superseded });
+    const mended = failed && retarget(failed, wish({ reason: "release", releaseId: "rel_3" }));
+    expect(mended).toMatchObject({ desired_release_id: "rel_3", operation: null, update_state: superseded });
+    const again = mended && advance(advance(mended, "provisioning", at), "running", at);
+    expect(again).toMatchObject({ status: "running", desired_release_id: "rel_3" });
+  });
+
+  it("takes the place of what waited for a setup that has failed already", () => {
+    const waiting = retarget(deployment("provisioning"), wish({ reason: "release", releaseId: "rel_2" }));
+    const failed = waiting && { ...waiting, status: "provisioning-failed" as const };
+    const other = failed && retarget(failed, wish({ reason: "configuration", changedKeys: ["A"] }));
+    expect(other).toMatchObject({ desired_release_id: "rel_2", update_state: { next: null } });
   });
 
   it("is never lost: after any history the last wish is the desired release, waits as next, or was reached", () => {

@@ -28,25 +28,29 @@ export interface Retargeted extends Targeted {
   readonly operation: UpdateOperation | null;
 }
 
-const NOT_STARTED: readonly DeploymentStatus[] = ["pending", "preflights-failed"];
-/** Other work must end before a new target is applied. */
-const BUSY: readonly DeploymentStatus[] = [
-  "updating",
+/** The setup, or its retry, applies what is wanted then: a mended release must not wait for the broken one to run. */
+const NOT_STARTED: readonly DeploymentStatus[] = [
+  "pending",
+  "preflights-failed",
   "initial-setup",
-  "provisioning",
-  "waiting-for-machines",
   "initial-setup-failed",
   "provisioning-failed",
 ];
+/** Other work must end before a new target is applied. */
+const BUSY: readonly DeploymentStatus[] = ["updating", "provisioning", "waiting-for-machines"];
 const IDLE: UpdateState = { active: null, next: null, latest: null };
 
 /**
  * Implements §24.5. Undefined when the deployment is being deleted or has failed for good: it accepts no new target.
  */
 export function retarget(now: Targeted, wish: Wish): Retargeted | undefined {
+  if (NOT_STARTED.includes(now.status)) {
+    const setup = intoSetup(now, wish.at);
+    const { releaseId = setup.desired_release_id } = wish;
+    return { ...setup, desired_release_id: releaseId === now.current_release_id ? null : releaseId, operation: null };
+  }
   const release = wish.releaseId === undefined ? now.desired_release_id : wish.releaseId;
   const desired = release === now.current_release_id ? null : release;
-  if (NOT_STARTED.includes(now.status)) return { ...now, desired_release_id: desired, operation: null };
   const operation = operationOf(wish, release ?? now.current_release_id);
   const state = now.update_state ?? IDLE;
   if (BUSY.includes(now.status)) {
@@ -90,6 +94,7 @@ export function advance(now: Targeted, to: DeploymentStatus, at: Date): Targeted
     const again: UpdateOperation = { ...state.latest, status: "queued", startedAt: null, completedAt: null };
     return { ...now, status: to, update_state: { ...state, active: again } };
   }
+  if (next !== null && NOT_STARTED.includes(to)) return { ...intoSetup(now, at), status: to };
   if (to !== "running" && to !== "update-failed") return { ...now, status: to };
   const outcome = to === "running" ? "succeeded" : "failed";
   const latest: UpdateOperation | null =
@@ -97,13 +102,29 @@ export function advance(now: Targeted, to: DeploymentStatus, at: Date): Targeted
       ? state.latest
       : { ...active, status: outcome, startedAt: active.startedAt ?? time, completedAt: time };
   if (next === null) return { ...now, status: to, update_state: { active: null, next: null, latest } };
-  const release = next.reasons.includes("release") ? (next.targetReleaseId ?? null) : now.desired_release_id;
   return {
     ...now,
     status: "update-pending",
-    desired_release_id: release === now.current_release_id ? null : release,
+    desired_release_id: desiredBy(next, now),
     update_state: { active: next, next: null, latest },
   };
+}
+
+/** A setup has no operation: it takes over what waits for one. */
+function intoSetup(now: Targeted, at: Date): Targeted {
+  const { active, next } = now.update_state ?? IDLE;
+  const latest = superseded(next ?? active, { at });
+  if (latest === null) return now;
+  return {
+    ...now,
+    desired_release_id: next === null ? now.desired_release_id : desiredBy(next, now),
+    update_state: { active: null, next: null, latest },
+  };
+}
+
+function desiredBy({ reasons, targetReleaseId }: UpdateOperation, now: Targeted): string | null {
+  const release = reasons.includes("release") ? (targetReleaseId ?? null) : now.desired_release_id;
+  return release === now.current_release_id ? null : release;
 }
 
 function operationOf(wish: Wish, targetReleaseId: string | null): UpdateOperation {
@@ -132,6 +153,6 @@ function merged(operation: UpdateOperation, replaced: UpdateOperation | null): U
   };
 }
 
-function superseded(operation: UpdateOperation | null, wish: Wish): UpdateOperation | null {
+function superseded(operation: UpdateOperation | null, wish: Pick<Wish, "at">): UpdateOperation | null {
   return operation === null ? null : { ...operation, status: "superseded", completedAt: wish.at.toISOString() };
 }
