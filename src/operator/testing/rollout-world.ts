@@ -243,10 +243,7 @@ export class RolloutWorld {
       apply: (intent, wave, until) =>
         this.#request(`apply ${wave}`, (half) => {
           this.#demandLeave(intent, until, this.state(intent.rollout.metadata.name) === "RollingBack");
-          return this.cluster.apply(
-            intent.objects.filter((each) => each.wave === wave),
-            half,
-          );
+          return this.cluster.apply(intent, wave, half);
         }),
       health: (intent, wave) =>
         this.#request(`health ${wave}`, () =>

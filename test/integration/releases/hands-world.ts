@@ -253,15 +253,25 @@ export interface DeploymentOptions {
   readonly app?: string;
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly progressDeadlineSeconds?: number;
+  /** Its pods' ServiceAccount. */
+  readonly account?: string;
 }
 
 export function deployment(namespace: string, name: string, options: DeploymentOptions = {}): ReleaseManifest {
-  const { image = "registry.example/app:1", replicas = 1, app = name, nodeSelector, progressDeadlineSeconds } = options;
+  const {
+    image = "registry.example/app:1",
+    replicas = 1,
+    app = name,
+    nodeSelector,
+    progressDeadlineSeconds,
+    account,
+  } = options;
   const labels = { app };
   const pod = {
     automountServiceAccountToken: false,
     containers: [{ name: "c", image }],
     ...(nodeSelector && { nodeSelector }),
+    ...(account !== undefined && { serviceAccountName: account }),
   };
   return {
     apiVersion: "apps/v1",

@@ -160,6 +160,45 @@ describe("an apply", () => {
     expect(image(await world.read(api({})))).toBe("registry.example/app:2");
   });
 
+  test("of an update leaves the setup as it is, makes what is missing of it, and lets others use it", async () => {
+    const shop = await world.namespace();
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "runner", namespace: shop } };
+    const api = deployment(shop, "api", { account: "runner" });
+    // No node has this label: its pods never come up.
+    const db = (image: string) => deployment(shop, "db", { image, nodeSelector: { "example.com/nowhere": "yes" } });
+    const setup = (image: string) => [account, db(image)].map((each) => member(each, { frozen: true }));
+    const former = [...setup("registry.example/db:1"), member(api)];
+    await install(await world.intent("install", { objects: former, namespaces: [shop] }));
+    const added = [member(configMap(shop, "added", { a: "1" }), { frozen: true })];
+    const objects = [...setup("registry.example/db:2"), member(api), ...added];
+    const intent = await world.intent("update", { objects, former, namespaces: [shop] });
+    const hands = await world.hands();
+    expect(await hands.plan(intent, signal())).toMatchObject({
+      problems: [],
+      plan: { create: 1, change: 0, unchanged: 3 },
+    });
+    const applied = await hands.apply(intent, 0, world.until(), signal());
+    expect(applied).toMatchObject({ created: 1, changed: 0, unchanged: 3, failures: [] });
+    expect(image(await world.read(db("")))).toBe("registry.example/db:1");
+    expect(await world.read(configMap(shop, "added", {}))).toHaveProperty("data", { a: "1" });
+    // The setup that is there does not hold the update up.
+    await world.ready(api);
+    const waveStartedAt = new Date();
+    const until = world.until();
+    const health = (startedAt: string, laterMs: number) => {
+      world.clock.shiftMs = laterMs;
+      const rollout = { ...intent.rollout, status: { startedAt } };
+      return hands.health({ ...intent, rollout }, 0, waveStartedAt, until, signal());
+    };
+    const ofDb = expect.objectContaining({ resourceId: "db" });
+    const begun = new Date(Date.now() + 1_000).toISOString();
+    const kept = await health(begun, 30_000);
+    expect(kept).toMatchObject({ verdict: "healthy", resources: expect.arrayContaining([ofDb]) });
+    const made = await health("2026-01-01T12:00:00Z", 700_000);
+    world.clock.shiftMs = 0;
+    expect(made).toMatchObject({ verdict: "failed", message: expect.stringContaining(`${shop}/db: `) });
+  });
+
   test("never touches an object that the deployment has not made, also where it is to be taken over", async () => {
     const shop = await world.namespace();
     const theirs = configMap(shop, "theirs", { a: "theirs" });

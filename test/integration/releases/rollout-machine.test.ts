@@ -124,11 +124,7 @@ test("a deployment's life: installed, updated, rolled back, denied, deleted; eac
   const states: string[] = [];
   const hands: RolloutHands = {
     plan: async (intent) => there.plan(intent),
-    apply: async ({ objects }, wave) =>
-      there.apply(
-        objects.filter((each) => each.wave === wave),
-        false,
-      ),
+    apply: async (intent, wave) => there.apply(intent, wave, false),
     health: async (intent, wave) => {
       states.push(`${intent.rollout.metadata.name} ${intent.rollout.status?.state} ${intent.rollout.status?.waveOf}`);
       const { uid } = intent.rollout.metadata;

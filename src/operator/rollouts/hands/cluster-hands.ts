@@ -11,12 +11,13 @@ import { atOnce } from "./at-once.ts";
 import { detachObject } from "./detach.ts";
 import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
+import { withoutLater } from "./health/resource-rows.ts";
 import { watchedObjects } from "./health/watched-objects.ts";
 import { labelProblems, type Membership, membershipOf } from "./membership.ts";
 import { dryRuns } from "./planning/dry-runs.ts";
 import { planned, type Shown, toldOverride } from "./planning/plan.ts";
 import { prune } from "./prune.ts";
-import type { ReleaseApi } from "./release-api.ts";
+import type { LiveObject, ReleaseApi } from "./release-api.ts";
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
 import { ServedKinds } from "./served-kinds.ts";
 import { AT_ONCE, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
@@ -112,31 +113,30 @@ export class ClusterHands implements RolloutHands {
       if (problem !== undefined) {
         return { verdict: "failed", message: `${problem.ref}: ${problem.message}`, resources: [], againMs: 0 };
       }
-      const watched = await watchedObjects(api, targets, signal);
-      return waveHealth(watched, waveStartedAt, until, this.#ports.clock.wallNow());
+      const watched = await watchedObjects(api, targets, (line, live) => wasKept(intent, line, live), signal);
+      const health = waveHealth(watched, waveStartedAt, until, this.#ports.clock.wallNow());
+      return { ...health, resources: withoutLater(health.resources, intent, wave) };
     });
   }
 
   async prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned> {
-    const { within, outside } = this.#byAcceptance(outdated(intent), intent);
-    if (within.length === 0) return { deleted: 0, waiting: 0, left: outside };
-    return this.#as("prune", intent, within, until, signal, async (api, { targets }) => {
-      const pruned = await prune(api, this.#membership(intent), targets, this.#ports.clock, signal);
-      return { ...pruned, left: [...pruned.left, ...outside] };
-    });
+    const lines = outdated(intent);
+    if (lines.length === 0) return { deleted: 0, waiting: 0, left: [] };
+    return this.#as("prune", intent, lines, until, signal, (api, { targets }) =>
+      prune(api, this.#membership(intent), targets, this.#ports.clock, signal),
+    );
   }
 
   async detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied> {
-    const { within, outside } = this.#byAcceptance([...intent.objects, ...outdated(intent)], intent);
-    if (within.length === 0) return nothingApplied(outside);
-    return this.#as("detach", intent, within, until, signal, async (api, { targets }) => {
+    const lines = [...intent.objects, ...outdated(intent)];
+    if (lines.length === 0) return nothingApplied([]);
+    return this.#as("detach", intent, lines, until, signal, async (api, { targets }) => {
       const results = await atOnce(targets, AT_ONCE, async (target): Promise<Outcome | Failure> => {
         const was = await detachObject(api, this.#membership(intent), target, signal);
         if (typeof was === "object") return was;
         return { did: was ? "changed" : "unchanged", overrides: [], fields: [] };
       });
-      const applied = this.#applied(intent, targets, results);
-      return { ...applied, failures: [...applied.failures, ...nothingApplied(outside).failures] };
+      return this.#applied(intent, targets, results);
     });
   }
 
@@ -175,16 +175,6 @@ export class ClusterHands implements RolloutHands {
     );
   }
 
-  #byAcceptance(lines: readonly ReleaseObject[], { namespaces }: Intent) {
-    const isWithin = ({ manifest }: ReleaseObject): boolean => namespaces.includes(manifest.metadata.namespace ?? "");
-    const outside = lines.filter((line) => !isWithin(line));
-    const message = "the deployment is not accepted in its namespace any more";
-    return {
-      within: lines.filter(isWithin),
-      outside: outside.map(({ manifest }) => ({ ref: refOf(manifest), message })),
-    };
-  }
-
   #applied(intent: Intent, targets: readonly Target[], results: readonly (Outcome | Failure)[]): WaveApplied {
     const told = targets.map(({ ref }, index) => ({ ref, result: results[index] }));
     const count = (did: Outcome["did"]): number =>
@@ -212,10 +202,21 @@ export class ClusterHands implements RolloutHands {
   }
 }
 
-function wish({ rollout, takeOver }: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"> {
-  const { manifest, frozen } = line;
-  const takesOver = takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
-  return { resource, manifest, takesOver, isFrozen: frozen && rollout.spec.action === "update" };
+function wish(intent: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"> {
+  const { manifest } = line;
+  const takesOver = intent.takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
+  return { resource, manifest, takesOver, isFrozen: keeps(intent, line) };
+}
+
+/** Only an install applies the setup to what is there. */
+function keeps({ rollout }: Intent, { frozen }: ReleaseObject): boolean {
+  return frozen && rollout.spec.action === "update";
+}
+
+/** It was there when the rollout began, and was left as it was. */
+function wasKept(intent: Intent, line: ReleaseObject, { metadata }: LiveObject): boolean {
+  const startedAt = Date.parse(intent.rollout.status?.startedAt ?? "");
+  return keeps(intent, line) && Date.parse(metadata.creationTimestamp) < startedAt;
 }
 
 function nothingApplied(problems: readonly RuleProblem[]): WaveApplied {

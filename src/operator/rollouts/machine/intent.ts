@@ -25,29 +25,19 @@ export interface Course {
 }
 
 /**
- * To the new content. Objects of the setup are applied while a deployment is set up, and an update passes them by: they
- * are neither applied nor deleted.
+ * To the new content, with the objects of the setup: only an install changes those that are there, but what is missing of
+ * them is made, and the rules of releases judge the others together with them.
  */
 export function forward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
-  const own = contents.own?.objects ?? [];
-  const isSetup = rollout.spec.action === "install";
-  const objects = isSetup ? own : own.filter(({ frozen }) => !frozen);
-  const passedBy = isSetup ? [] : own.filter(({ frozen }) => frozen);
   const former = [...(contents.former?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
-  return course(rollout, objects, without(former, passedBy), accepted);
+  return course(rollout, contents.own?.objects ?? [], former, accepted);
 }
 
 /** Back to the former content: what the new one has beyond it is deleted. */
 export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
-  const all = contents.former?.objects ?? [];
-  // An install may have applied the setup anew; nothing else has.
-  const isSetup = rollout.spec.action === "install";
-  const objects = isSetup ? all : all.filter(({ frozen }) => !frozen);
-  const applied = isSetup
-    ? (contents.own?.objects ?? [])
-    : (contents.own?.objects ?? []).filter(({ frozen }) => !frozen);
-  const beyond = [...applied, ...contents.leftovers.flatMap((each) => each.objects)];
-  return course(rollout, objects, without(beyond, all), accepted);
+  const beyond = [...(contents.own?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
+  const objects = contents.former?.objects ?? [];
+  return course(rollout, objects, without(beyond, objects), accepted);
 }
 
 /** Namespaces of these objects that the customer does not accept the deployment for (any more). */

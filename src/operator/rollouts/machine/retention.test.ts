@@ -15,18 +15,20 @@ const DAY_MS = 86_400_000;
 /** Rollouts one after the other, an hour apart, each with its content. */
 function history(...states: readonly RolloutState[]): RolloutWorld {
   const world = new RolloutWorld();
-  for (const [index, state] of states.entries()) {
-    const objects = [line(`o-${index}`)];
-    world.addInstalled(`rel-${index}`, objects, state);
-    if (state === "RolledBack") {
-      const made = world.rollout(`r-rel-${index}`);
-      const formerDigest = world.contents.get("rel-0")?.spec.digest ?? "";
-      const status = { ...made.status, rolledBackTo: "rel-0", formerContent: "rel-0", formerDigest };
-      world.rollouts.set(made.metadata.name, { ...made, status });
-    }
-    world.clock.advance(3_600_000);
-  }
+  for (const [index, state] of states.entries()) release(world, index, state, 3_600_000);
   return world;
+}
+
+function release(world: RolloutWorld, index: number, state: RolloutState, thenMs: number): void {
+  world.addInstalled(`rel-${index}`, [line(`o-${index}`)], state);
+  const made = world.rollout(`r-rel-${index}`);
+  if (state === "RolledBack") {
+    const formerDigest = world.contents.get("rel-0")?.spec.digest ?? "";
+    const status = { ...made.status, rolledBackTo: "rel-0", formerContent: "rel-0", formerDigest };
+    world.rollouts.set(made.metadata.name, { ...made, status });
+  }
+  if (state === "Denied") world.rollouts.set(made.metadata.name, { ...made, status: { state } });
+  world.clock.advance(thenMs);
 }
 
 const known = (world: RolloutWorld): readonly KnownContent[] =>
@@ -35,27 +37,80 @@ const known = (world: RolloutWorld): readonly KnownContent[] =>
     spec: { deploymentId: spec.deploymentId, namespaces: ["shop"] },
   }));
 
+const found = (world: RolloutWorld, isServed = true) =>
+  outdated([...world.rollouts.values()], known(world), () => isServed, world.clock.wallNow());
+
 function gone(world: RolloutWorld, isServed = true): object {
-  const found = outdated([...world.rollouts.values()], known(world), () => isServed, world.clock.wallNow());
-  const names = (all: readonly { metadata: { name: string } }[]) => all.map(({ metadata }) => metadata.name).join(" ");
-  return { rollouts: names(found.rollouts), contents: names(found.contents) };
+  const { rollouts, contents } = found(world, isServed);
+  const names = (all: readonly { metadata: { name: string } }[]) =>
+    all
+      .map(({ metadata }) => metadata.name)
+      .sort()
+      .join(" ");
+  return { rollouts: names(rollouts), contents: names(contents) };
 }
 
-test("the last three that succeeded stay with their contents; others a week, and their contents a day", () => {
+function sweep(world: RolloutWorld): void {
+  const { rollouts, contents } = found(world);
+  for (const { metadata } of rollouts) world.rollouts.delete(metadata.name);
+  for (const { metadata } of contents) world.contents.delete(metadata.name);
+}
+
+test("the last three that succeeded stay, what is installed with its content; others a week, and their contents a day", () => {
   const world = history("Succeeded", "Succeeded", "Denied", "Succeeded", "Succeeded");
   expect(gone(world)).toEqual({ rollouts: "", contents: "" });
   world.clock.advance(2 * DAY_MS);
-  expect(gone(world)).toEqual({ rollouts: "", contents: "rel-0 rel-2" });
+  expect(gone(world)).toEqual({ rollouts: "", contents: "rel-0 rel-1 rel-2 rel-3" });
   world.clock.advance(6 * DAY_MS);
-  expect(gone(world)).toEqual({ rollouts: "r-rel-0 r-rel-2", contents: "rel-0 rel-2" });
-  expect(gone(world, false)).toEqual({
-    rollouts: "r-rel-0 r-rel-1 r-rel-2 r-rel-3 r-rel-4",
-    contents: "rel-0 rel-1 rel-2 rel-3 rel-4",
-  });
+  expect(gone(world)).toEqual({ rollouts: "r-rel-0 r-rel-2", contents: "rel-0 rel-1 rel-2 rel-3" });
+});
+
+test("of a deployment that is not served any more what is needed stays for a week after the last end", () => {
+  const world = history("Succeeded", "Failed");
+  world.clock.advance(2 * DAY_MS);
+  expect(gone(world, false)).toEqual({ rollouts: "", contents: "" });
+  world.clock.advance(6 * DAY_MS);
+  expect(gone(world, false)).toEqual({ rollouts: "r-rel-0 r-rel-1", contents: "rel-0 rel-1" });
 });
 
 test("what says what is installed stays: the content that was gone back to, and what failures have left", () => {
-  const world = history("Succeeded", "RolledBack", "Failed");
+  const world = history("Succeeded", "Failed", "RolledBack", "Failed");
+  world.clock.advance(30 * DAY_MS);
+  expect(gone(world)).toEqual({ rollouts: "r-rel-1", contents: "rel-1 rel-2" });
+});
+
+/** What the agent allows a deployment: one more of each has room, also on the day itself. */
+test.each<[string, readonly RolloutState[]]>([
+  ["failed", ["Succeeded", ...Array<RolloutState>(60).fill("Failed")]],
+  ["failed, and none before came up", Array<RolloutState>(60).fill("Failed")],
+  ["went back", ["Succeeded", ...Array<RolloutState>(60).fill("RolledBack")]],
+  ["succeeded", Array<RolloutState>(60).fill("Succeeded")],
+  ["were denied", ["Succeeded", ...Array<RolloutState>(8).fill("Failed"), ...Array<RolloutState>(60).fill("Denied")]],
+])("releases that %s leave room for the next, and the trail as it was", (_, states) => {
+  const world = new RolloutWorld();
+  for (const [index, state] of states.entries()) {
+    release(world, index, state, 60_000);
+    const before = trailOf([...world.rollouts.values()]);
+    sweep(world);
+    expect(trailOf([...world.rollouts.values()])).toEqual(before);
+    const names = [before.former, ...before.leftovers].flatMap((each) => (each ? [each.name] : []));
+    expect([...world.contents.keys()]).toEqual(expect.arrayContaining(names));
+    expect(world.rollouts.size).toBeLessThan(40);
+    expect(world.contents.size).toBeLessThan(12);
+  }
+});
+
+test("a content whose rollout is yet to be made stays for a day, however many there are", () => {
+  const world = history("Succeeded", ...Array<RolloutState>(8).fill("Failed"));
+  world.addContent("next", [line("next")]);
+  expect(gone(world)).toEqual({ rollouts: "", contents: "" });
+  world.clock.advance(2 * DAY_MS);
+  expect(gone(world)).toEqual({ rollouts: "", contents: "next" });
+});
+
+test("the contents of a rollout that has not ended stay", () => {
+  const world = history("Succeeded", "Succeeded");
+  world.add("open", "update", "rel-1", {}, { state: "AwaitingApproval", formerContent: "rel-0" });
   world.clock.advance(30 * DAY_MS);
   expect(gone(world)).toEqual({ rollouts: "", contents: "" });
 });

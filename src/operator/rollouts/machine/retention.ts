@@ -13,11 +13,17 @@ export interface KnownContent {
   readonly spec: { readonly deploymentId: string; readonly namespaces: readonly string[] };
 }
 
-/** Ended rollouts are kept for people to look up. */
+/** Ended rollouts are kept for people to look up, and what a deployment needs until it has been away for so long. */
 const ENDED_KEPT_MS = 7 * 86_400_000;
 /** The agent makes a content before the rollout that names it. */
 const UNNAMED_KEPT_MS = 86_400_000;
 const SUCCEEDED_KEPT = 3;
+/**
+ * Of one deployment. The agent makes no rollout where 40 are, and no content where 12 are: with what is needed, and those
+ * that are open, there has to be room for the next, or no release could ever mend the ones that failed.
+ */
+const ENDED_KEPT = 20;
+const CONTENTS_KEPT = 8;
 
 export interface Outdated {
   readonly rollouts: readonly Rollout[];
@@ -25,8 +31,8 @@ export interface Outdated {
 }
 
 /**
- * What may go. The last three rollouts of a deployment that succeeded stay with their contents, and so does everything
- * that says what is installed. Of a deployment that the cluster does not serve any more nothing has to stay.
+ * What may go. What says what is installed stays, and the last three rollouts of a deployment that succeeded. Of a
+ * deployment that the cluster has not served for a week nothing has to stay.
  */
 export function outdated(
   rollouts: readonly Rollout[],
@@ -34,46 +40,63 @@ export function outdated(
   isServed: (deploymentId: string) => boolean,
   now: Date,
 ): Outdated {
-  const ofDeployment = Map.groupBy(rollouts, ({ spec }) => spec.deploymentId);
-  const kept = new Set<Rollout>();
-  const named = new Set<string>();
-  for (const [deploymentId, all] of ofDeployment) {
-    const stays = isServed(deploymentId) ? needed(all) : { rollouts: [], contents: [] };
-    for (const rollout of stays.rollouts) kept.add(rollout);
-    const unfinished = all.filter((rollout) => !isOver(rollout));
-    const names = [...stays.rollouts, ...unfinished].flatMap(({ spec, status }) => [
-      spec.contentName,
-      status?.formerContent,
-    ]);
-    for (const name of [...names, ...stays.contents]) named.add(`${deploymentId} ${name}`);
-  }
+  const contentsOf = Map.groupBy(contents, ({ spec }) => spec.deploymentId);
+  const rolloutsOf = Map.groupBy(rollouts, ({ spec }) => spec.deploymentId);
+  const all = [...new Set([...rolloutsOf.keys(), ...contentsOf.keys()])].map((deploymentId) =>
+    outdatedOf(rolloutsOf.get(deploymentId) ?? [], contentsOf.get(deploymentId) ?? [], isServed(deploymentId), now),
+  );
+  return { rollouts: all.flatMap((each) => each.rollouts), contents: all.flatMap((each) => each.contents) };
+}
+
+/** Of one deployment. */
+function outdatedOf(
+  rollouts: readonly Rollout[],
+  contents: readonly KnownContent[],
+  isServed: boolean,
+  now: Date,
+): Outdated {
+  const ended = rollouts.filter(isOver).toSorted((one, other) => byAge(other, one));
+  const isNeeded = isServed || ended.some((each) => !isPast(endOf(each), ENDED_KEPT_MS, now));
+  const stays = isNeeded ? needed(ended) : { rollouts: [], contents: [] };
+  const open = rollouts.filter((rollout) => !isOver(rollout));
+  const named = new Set([...stays.contents, ...open.flatMap(contentsNamedBy)]);
+  const mayGo = contents
+    .filter(({ metadata }) => !named.has(metadata.name))
+    .toSorted((one, other) => (one.metadata.creationTimestamp > other.metadata.creationTimestamp ? -1 : 1));
+  const wasUsed = new Set(ended.flatMap(contentsNamedBy));
+  const tooMany = mayGo
+    .filter(({ metadata }) => wasUsed.has(metadata.name))
+    .slice(Math.max(0, CONTENTS_KEPT - named.size));
   return {
-    rollouts: rollouts.filter(
-      (rollout) => isOver(rollout) && !kept.has(rollout) && isPast(endOf(rollout), ENDED_KEPT_MS, now),
+    rollouts: ended.filter(
+      (each, index) =>
+        !stays.rollouts.includes(each) && (index >= ENDED_KEPT || isPast(endOf(each), ENDED_KEPT_MS, now)),
     ),
-    contents: contents.filter(
-      ({ metadata, spec }) =>
-        !named.has(`${spec.deploymentId} ${metadata.name}`) && isPast(metadata.creationTimestamp, UNNAMED_KEPT_MS, now),
+    contents: mayGo.filter(
+      (each) => tooMany.includes(each) || isPast(each.metadata.creationTimestamp, UNNAMED_KEPT_MS, now),
     ),
   };
 }
 
-function needed(all: readonly Rollout[]): {
+/** @param ended newest first */
+function needed(ended: readonly Rollout[]): {
   readonly rollouts: readonly Rollout[];
   readonly contents: readonly string[];
 } {
-  const newestFirst = all.toSorted((one, other) => byAge(other, one));
-  const succeeded = newestFirst.filter(({ status }) => status?.state === "Succeeded");
-  const { former, leftovers } = trailOf(all);
-  const last = succeeded[0];
-  // Rollouts since then that changed something say what is there beside its content.
-  const since = newestFirst.filter(
-    (rollout) => rollout.status?.startedAt !== undefined && (last === undefined || byAge(rollout, last) > 0),
-  );
+  const { former, leftovers } = trailOf(ended);
+  const started = ended.filter(({ status }) => status?.startedAt !== undefined);
+  // The trail begins here, and goes on through the newest rollout of each content that was left.
+  const good = started.find(({ status }) => status?.state === "Succeeded" || status?.state === "RolledBack");
+  const left = leftovers.map(({ name }) => started.find(({ spec }) => spec.contentName === name));
+  const succeeded = ended.filter(({ status }) => status?.state === "Succeeded").slice(0, SUCCEEDED_KEPT);
   return {
-    rollouts: [...succeeded.slice(0, SUCCEEDED_KEPT), ...since],
+    rollouts: [good, ...left, ...succeeded].filter((each) => each !== undefined),
     contents: [...(former ? [former.name] : []), ...leftovers.map(({ name }) => name)],
   };
+}
+
+function contentsNamedBy({ spec, status }: Rollout): readonly string[] {
+  return [spec.contentName, status?.formerContent].filter((name) => name !== undefined);
 }
 
 function endOf({ metadata, status }: Rollout): string {

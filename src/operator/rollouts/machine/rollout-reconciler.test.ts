@@ -56,13 +56,13 @@ test("an install that the policy allows: plan, wave by wave with its gate, prune
   ]);
 });
 
-test("an update prunes what is gone, and passes by what is of the setup", async () => {
+test("an update prunes what is gone, makes what is new of the setup, and leaves what is there of it", async () => {
   const it = world();
   it.addInstalled("rel-1", V1);
-  it.addContent("rel-2", V2);
+  it.addContent("rel-2", [...V2, line("bucket", { frozen: true })]);
   it.add("b", "update", "rel-2");
   await it.untilState("b", "Succeeded");
-  expect(it.installed).toEqual(["api=2", "db=1", "web=2"]);
+  expect(it.installed).toEqual(["api=2", "bucket=1", "db=1", "web=2"]);
   expect(it.rollout("b").status).toMatchObject({ formerContent: "rel-1" });
 });
 
@@ -81,7 +81,7 @@ describe("without a policy that says auto", () => {
     it.log.length = 0;
     it.approve("b");
     await it.untilState("b", "Gating");
-    expect(it.log.slice(0, 5)).toEqual(["Queued", "Planning", "plan", "Queued", "Applying 1/2"]);
+    expect(it.log.slice(0, 5)).toEqual(["Queued", "Planning", "plan", "Queued", "Applying 1/3"]);
     expect(it.rollout("b").status).not.toHaveProperty("approvalLine");
     await it.untilState("b", "Succeeded");
     expect(it.reason("b", "Approved")).toBe("True/ApprovedByCustomer");

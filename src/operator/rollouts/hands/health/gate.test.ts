@@ -56,8 +56,10 @@ function deployment(status: object, pods: readonly Pod[], spec: object = {}, gen
 
 const UP = { replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
 const COMING = { replicas: 2, updatedReplicas: 1, readyReplicas: 0 };
-const progressing = (status: string, reason: string): object => ({
-  conditions: [{ type: "Progressing", status, reason, lastUpdateTime: time(-300) }],
+const stopped = (at: number, reason = "ProgressDeadlineExceeded"): object => ({
+  conditions: [
+    { type: "Progressing", status: "False", reason, lastUpdateTime: time(at), lastTransitionTime: time(at) },
+  ],
 });
 
 describe("a wave of a Deployment", () => {
@@ -77,18 +79,16 @@ describe("a wave of a Deployment", () => {
       deployment(COMING, [pod({ hash: "old", createdAt: -600, stuck: "CrashLoopBackOff" }), pod()]),
       ...([300, "waiting", 5_000] as const),
     ],
-    [
-      "of its own deadline",
-      deployment({ ...COMING, ...progressing("False", "ProgressDeadlineExceeded") }, []),
-      1,
-      "failed",
-      0,
-    ],
-    [
-      "of the deadline before the change",
-      deployment({ ...COMING, ...progressing("False", "ProgressDeadlineExceeded") }, [], {}, 2),
-      ...([1, "waiting", 250] as const),
-    ],
+    ["of its own deadline", deployment({ ...COMING, ...stopped(1) }, []), 1, "failed", 0],
+    ["of the deadline before the change", deployment({ ...COMING, ...stopped(-300) }, [], {}, 2), 1, "waiting", 250],
+    // The controller has seen the change, and judges it at its next sync.
+    ["of the deadline of before", deployment({ ...COMING, ...stopped(0) }, []), 659, "waiting", 1_000],
+    ["at the end, of the deadline of before", deployment({ ...COMING, ...stopped(0) }, []), 660, "failed", 0],
+    ["up, of the deadline of before", deployment({ ...UP, ...stopped(-300) }, [pod({ readyAt: 1 })]), 11, "healthy", 0],
+    ["without a ReplicaSet", deployment({ ...COMING, ...stopped(1, "ReplicaSetCreateError") }, []), 1, "failed", 0],
+    // Set between the apply and the beginning of the wave, or before both.
+    ["long so", deployment({ ...COMING, ...stopped(0, "ReplicaSetCreateError") }, []), 119, "waiting", 5_000],
+    ["for good", deployment({ ...COMING, ...stopped(0, "ReplicaSetCreateError") }, []), 120, "failed", 0],
     ["a second before the deadline", deployment(COMING, [pod()]), 659, "waiting", 1_000],
     ["at the deadline", deployment(COMING, [pod()]), 660, "failed", 0],
     [
@@ -109,9 +109,26 @@ describe("a wave of a Deployment", () => {
     expect(look([watched], seconds)).toMatchObject({ verdict, againMs });
   });
 
-  test("fails with what is wrong, and how the container says it", () => {
-    const { message } = look([deployment(COMING, [pod({ stuck: "ImagePullBackOff" })])], 125);
+  test("fails with what is wrong, and how the container says it, which its resource says, too", () => {
+    const { message, resources } = look([deployment(COMING, [pod({ stuck: "ImagePullBackOff" })])], 125);
     expect(message).toMatch(/^Deployment\.apps\/shop\/api: 0 of 1 ready; api-new-1: ImagePullBackOff.*: why$/);
+    const text = message?.replace("Deployment.apps/shop/api: ", "");
+    expect(resources).toEqual([{ resourceId: "api", state: "failed", health: "unhealthy", message: text }]);
+  });
+
+  test("that is late has each failed that has not come up, and no other", () => {
+    const web = { ...deployment(COMING, [pod()]), ref: "Deployment.apps/shop/web", resourceId: "web" };
+    const { message, resources } = look([deployment(UP, [pod({ readyAt: 1 })]), web], 660);
+    expect(message).toMatch(/^Deployment\.apps\/shop\/web: not healthy after 660 s: /);
+    expect(resources).toMatchObject([
+      { resourceId: "api", state: "running", health: "healthy" },
+      { resourceId: "web", state: "failed", message: expect.stringMatching(/^not healthy after 660 s: /) },
+    ]);
+  });
+
+  test("whose deadline was over before shows as being updated, not as failed", () => {
+    const { resources } = look([deployment({ ...COMING, ...stopped(-1) }, [])], 5);
+    expect(resources).toMatchObject([{ resourceId: "api", state: "updating" }]);
   });
 
   test("ends with the rollout", () => {
@@ -134,4 +151,12 @@ test("a resource of the stack is as its worst object is, and is told once", () =
   ]);
   const there = { ...settings, live: { metadata: {} } as LiveObject };
   expect(look([there, deployment(COMING, [])], 0).resources).toMatchObject([{ resourceId: "api", state: "updating" }]);
+});
+
+test("what the rollout has left alone is told, and does not hold its wave up", () => {
+  const broken = { ...deployment({ ...COMING, ...stopped(-300) }, [pod({ stuck: "CrashLoopBackOff" })]) };
+  const left = { ...broken, resourceId: "db", isLeftAlone: true };
+  const found = look([left, deployment(UP, [pod({ readyAt: 1 })])], 150);
+  expect(found).toMatchObject({ verdict: "healthy", resources: [{ resourceId: "db", state: "updating" }, {}] });
+  expect(look([broken], 150).verdict).toBe("failed");
 });

@@ -5,10 +5,10 @@ import { isReady } from "../../../../kube/workload-state/pod.ts";
 import { STUCK_REASONS, type StuckReason, stuckOf } from "../../../../kube/workload-state/pods.ts";
 import { conditionOf, msSince, seconds } from "../../../../kube/workload-state/state.ts";
 import { REVISION_LABEL } from "../../../../kube/workload-state/update-stopped.ts";
-import { HEALTHS } from "../../../../kube/workload-state/words.ts";
-import type { ResourceState, WaveHealth } from "../hands.ts";
+import type { WaveHealth } from "../hands.ts";
 import type { LiveObject } from "../release-api.ts";
 import { type ObjectState, objectState } from "./object-state.ts";
+import { MAX_MESSAGE, resourceRows } from "./resource-rows.ts";
 
 /** One object of the wave, as it was read. */
 export interface Watched {
@@ -20,6 +20,8 @@ export interface Watched {
   readonly live: LiveObject | undefined;
   /** Those that it owns. */
   readonly pods: readonly Pod[];
+  /** The rollout has not touched it: how it is does not hold its wave up. */
+  readonly isLeftAlone?: boolean;
 }
 
 /** Pods have to be ready for so long. */
@@ -32,7 +34,6 @@ const MAX_DEADLINE_MS = 3_600_000;
 const SLACK_MS = 60_000;
 const MIN_AGAIN_MS = 250;
 const MAX_AGAIN_MS = 5_000;
-const MAX_MESSAGE = 512;
 
 /** Why a container does not start. Want of room on the nodes and evictions are none: machines and others heal them. */
 const STUCK: ReadonlySet<StuckReason> = new Set(STUCK_REASONS.slice(0, STUCK_REASONS.indexOf("Unschedulable")));
@@ -43,34 +44,46 @@ const TEMPLATE_LABELS = ["pod-template-hash", REVISION_LABEL];
 /** Whether a wave has come up, cannot come up, or is to be looked at again. */
 export function waveHealth(watched: readonly Watched[], waveStartedAt: Date, until: Date, now: Date): WaveHealth {
   const elapsedMs = Math.max(0, now.getTime() - waveStartedAt.getTime());
-  const seen = watched.map((each) => ({ ...each, state: stateOf(each, now) }));
-  const resources = resourceStates(seen);
-  for (const each of seen) {
-    const failure = failureOf(each, elapsedMs, now);
-    if (failure !== undefined) return failed(`${each.ref}: ${failure}`, resources);
-  }
-  const steadyInMs = Math.max(...seen.map((each) => untilSteadyMs(each, elapsedMs, now)), 0);
-  if (steadyInMs === 0) return { verdict: "healthy", resources, againMs: 0 };
-  const leftMs = Math.min(deadlineMs(watched) - elapsedMs, until.getTime() - now.getTime());
+  const seen = watched.map((each) => ({ ...each, state: stateOf(each, waveStartedAt, now) }));
+  const touched = seen.filter(({ isLeftAlone = false }) => !isLeftAlone);
+  const failing = touched.flatMap((each) => {
+    const text = failureOf(each, elapsedMs, now);
+    return text === undefined ? [] : [{ each, text }];
+  });
+  if (failing.length > 0) return failed(seen, failing);
+  const steadyInMs = Math.max(...touched.map((each) => untilSteadyMs(each, elapsedMs, now)), 0);
+  if (steadyInMs === 0) return { verdict: "healthy", resources: resourceRows(seen), againMs: 0 };
+  const leftMs = Math.min(deadlineMs(touched) - elapsedMs, until.getTime() - now.getTime());
   if (leftMs <= 0) {
-    const [slowest] = seen.filter((each) => untilSteadyMs(each, elapsedMs, now) > 0);
-    const why = slowest?.state?.message ?? (slowest?.live === undefined ? "it is not there" : "it has not come up");
-    return failed(`${slowest?.ref}: not healthy after ${seconds(elapsedMs)}: ${why}`, resources);
+    const late = touched.filter((each) => untilSteadyMs(each, elapsedMs, now) > 0);
+    const why = ({ state, live }: Seen): string =>
+      state?.message ?? (live === undefined ? "it is not there" : "it has not come up");
+    const text = (each: Seen): string => `not healthy after ${seconds(elapsedMs)}: ${why(each)}`;
+    return failed(
+      seen,
+      late.map((each) => ({ each, text: text(each) })),
+    );
   }
   const pauseMs = Number.isFinite(steadyInMs) ? steadyInMs : elapsedMs / 10;
-  return { verdict: "waiting", resources, againMs: Math.max(MIN_AGAIN_MS, Math.min(pauseMs, MAX_AGAIN_MS, leftMs)) };
+  const againMs = Math.max(MIN_AGAIN_MS, Math.min(pauseMs, MAX_AGAIN_MS, leftMs));
+  return { verdict: "waiting", resources: resourceRows(seen), againMs };
 }
 
 interface Seen extends Watched {
   readonly state: ObjectState | undefined;
 }
 
-function failed(message: string, resources: readonly ResourceState[]): WaveHealth {
-  return { verdict: "failed", message: printable(message, MAX_MESSAGE), resources, againMs: 0 };
+/** The wave tells of the first, and each resource of its own. */
+function failed(seen: readonly Seen[], failing: readonly { readonly each: Seen; readonly text: string }[]): WaveHealth {
+  const [first] = failing;
+  const texts = new Map(failing.map(({ each, text }) => [each, text]));
+  const rows = resourceRows(seen.map((each) => ({ ...each, failure: texts.get(each) })));
+  const message = printable(`${first?.each.ref}: ${first?.text}`, MAX_MESSAGE);
+  return { verdict: "failed", message, resources: rows, againMs: 0 };
 }
 
-function stateOf({ kind, live, pods }: Watched, now: Date): ObjectState | undefined {
-  return live === undefined ? undefined : objectState(kind, live, pods, now);
+function stateOf({ kind, live, pods }: Watched, waveStartedAt: Date, now: Date): ObjectState | undefined {
+  return live === undefined ? undefined : objectState(kind, live, pods, { now, waveStartedAt });
 }
 
 /** What of the time before this wave began is not held against it: pods of the release before may still be there. */
@@ -128,42 +141,4 @@ function deadlineMs(watched: readonly Watched[]): number {
     return typeof own === "number" ? own * 1_000 + SLACK_MS : DEFAULT_DEADLINE_MS;
   });
   return Math.min(Math.max(...deadlines), MAX_DEADLINE_MS);
-}
-
-const WORST_FIRST = ["failed", "pending", "deleting", "provisioning", "updating", "running", "deleted"] as const;
-
-/** One line a resource of the stack: the worst of its objects. */
-function resourceStates(seen: readonly Seen[]): readonly ResourceState[] {
-  const worst = new Map<string, ResourceState>();
-  for (const { resourceId, state } of seen) {
-    const next = resourceState(resourceId, state);
-    const known = worst.get(resourceId);
-    if (known === undefined || rank(next) < rank(known)) worst.set(resourceId, next);
-  }
-  return [...worst.values()];
-}
-
-function rank({ state, health }: ResourceState): number {
-  return WORST_FIRST.indexOf(state as (typeof WORST_FIRST)[number]) * HEALTHS.length + HEALTHS.indexOf(health);
-}
-
-function resourceState(resourceId: string, state: ObjectState | undefined): ResourceState {
-  if (state === undefined) return { resourceId, state: "pending", health: "unknown", message: "" };
-  const { health, message = "" } = state;
-  return { resourceId, state: wordOf(state), health, message: printable(message, MAX_MESSAGE) };
-}
-
-function wordOf({ lifecycle }: ObjectState): ResourceState["state"] {
-  switch (lifecycle) {
-    case "deleting":
-    case "failed":
-      return lifecycle;
-    case "creating":
-      return "provisioning";
-    case "updating":
-    case "scaling":
-      return "updating";
-    default:
-      return "running";
-  }
 }

@@ -1,6 +1,7 @@
 import { cronJobShape, jobShape, persistentVolumeClaimShape } from "../../../../kube/projection/batch-shapes.ts";
 import { Interner } from "../../../../kube/projection/interner.ts";
 import {
+  type Deployment,
   daemonSetShape,
   deploymentShape,
   type Pod,
@@ -31,13 +32,19 @@ export interface ObjectState extends WorkloadState {
   readonly failure?: { readonly text: string; readonly forMs?: number };
 }
 
+export interface Moment {
+  readonly now: Date;
+  readonly waveStartedAt: Date;
+}
+
 /** What the gate sees of one object. Kinds without health of their own are well when they are there. */
-export function objectState(kind: string, live: LiveObject, pods: readonly Pod[], now: Date): ObjectState {
+export function objectState(kind: string, live: LiveObject, pods: readonly Pod[], moment: Moment): ObjectState {
+  const { now } = moment;
   const strings = new Interner(6);
   const view = { now, pods };
   switch (kind) {
     case "Deployment.apps":
-      return deploymentGate(live, pods, now);
+      return deploymentGate(live, pods, moment);
     case "StatefulSet.apps":
       return serving(statefulSetState(statefulSetShape.fromJson(live, strings), view));
     case "DaemonSet.apps":
@@ -74,16 +81,45 @@ function withFailure(state: WorkloadState, isSettled: boolean): ObjectState {
   return { ...state, isSettled: false, failure: { text: state.message ?? "failed" } };
 }
 
-/** Pods that a quota refuses now may be let in when old ones are gone; a deadline that is over stays over. */
-function deploymentGate(live: LiveObject, pods: readonly Pod[], now: Date): ObjectState {
-  const deployment = deploymentShape.fromJson(live, new Interner(6));
-  const state = serving(deploymentState(deployment, { now, pods }));
-  const { conditions } = deployment.status;
+/**
+ * A deadline that was over before the wave began is of the template before: when a former one returns, the controller
+ * publishes that it has seen it, and takes the condition back at its next sync.
+ */
+function deploymentGate(live: LiveObject, pods: readonly Pod[], moment: Moment): ObjectState {
+  const { metadata, spec, status } = deploymentShape.fromJson(live, new Interner(6));
+  const conditions = status.conditions.filter((condition) => !isDeadlineOfBefore(condition, moment));
+  const state = serving(
+    deploymentState({ metadata, spec, status: { ...status, conditions } }, { now: moment.now, pods }),
+  );
+  if (state.failure === undefined) return state;
   const refused = conditionOf(conditions, "ReplicaFailure");
-  if (state.failure === undefined || conditionOf(conditions, "Progressing")?.status === "False") return state;
+  const stopped = conditionOf(conditions, "Progressing");
+  if (stopped?.status === "False") {
+    // No ReplicaSet could be made: also right after the apply, and then it lasts.
+    if (!isOfBefore(stopped, moment)) return state;
+    return { ...state, failure: { ...state.failure, forMs: msSince(timeOf(stopped), moment.now) ?? 0 } };
+  }
+  // Pods that a quota refuses now may be let in when old ones are gone.
   if (refused?.status !== "True") return state;
   const text = [state.message, refused.message].filter((part) => part !== undefined).join(": ");
-  return { ...state, failure: { text, forMs: msSince(refused.lastTransitionTime, now) ?? 0 } };
+  return { ...state, failure: { text, forMs: msSince(refused.lastTransitionTime, moment.now) ?? 0 } };
+}
+
+type DeploymentCondition = Deployment["status"]["conditions"][number];
+
+function isDeadlineOfBefore(condition: DeploymentCondition, moment: Moment): boolean {
+  const { type, status, reason } = condition;
+  const isOver = type === "Progressing" && status === "False" && reason === "ProgressDeadlineExceeded";
+  return isOver && isOfBefore(condition, moment);
+}
+
+/** Times have whole seconds: the one in which the wave began counts as before it. */
+function isOfBefore(condition: DeploymentCondition, { waveStartedAt }: Moment): boolean {
+  return (msSince(timeOf(condition), waveStartedAt) ?? -1) >= 0;
+}
+
+function timeOf({ lastUpdateTime, lastTransitionTime }: DeploymentCondition): string | undefined {
+  return lastUpdateTime ?? lastTransitionTime;
 }
 
 function jobGate(live: LiveObject, pods: readonly Pod[], now: Date): ObjectState {

@@ -1,4 +1,5 @@
 import { isRecord } from "../../../../base/is-record.ts";
+import type { ReleaseObject } from "../../../../crds/kinds/release-content.ts";
 import { resources } from "../../../../kube/objects/resource.ts";
 import { Interner } from "../../../../kube/projection/interner.ts";
 import { type Pod, podShape } from "../../../../kube/projection/shapes.ts";
@@ -8,17 +9,23 @@ import { AT_ONCE, type Target } from "../targets.ts";
 import type { Watched } from "./gate.ts";
 import { runsPods } from "./object-state.ts";
 
-/** The objects of a wave and their pods, as the rollout's account reads them. */
+/**
+ * The objects of a wave and their pods, as the rollout's account reads them.
+ *
+ * @param wasKept whether the rollout has left an object as it was
+ */
 export function watchedObjects(
   api: ReleaseApi,
   targets: readonly Target[],
+  wasKept: (line: ReleaseObject, live: LiveObject) => boolean,
   signal: AbortSignal,
 ): Promise<readonly Watched[]> {
   return atOnce(targets, AT_ONCE, async ({ ref, line, resource }) => {
     const kind = ref.split("/", 1)[0] ?? "";
     const live = await api.get(resource, line.manifest.metadata, signal);
     const pods = live === undefined || !runsPods(kind) ? [] : await podsOf(api, live, signal);
-    return { ref, resourceId: line.resourceId, kind, live, pods };
+    const isLeftAlone = live !== undefined && wasKept(line, live);
+    return { ref, resourceId: line.resourceId, kind, live, pods, isLeftAlone };
   });
 }
 
