@@ -1,3 +1,4 @@
+import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { withDeadline } from "../../../base/deadline.ts";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
@@ -7,7 +8,6 @@ import type { RolloutAccess } from "../../access/rollout-access.ts";
 import { type ReleaseRules, type RuleProblem, refOf, releaseProblems } from "../release-rules.ts";
 import { RolloutAccounts } from "./accounts.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "./apply-object.ts";
-import { atOnce } from "./at-once.ts";
 import { detachObject } from "./detach.ts";
 import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
@@ -212,10 +212,10 @@ export class ClusterHands implements RolloutHands {
   }
 }
 
-function wish({ rollout, takeOver }: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"> {
+function wish({ formerRef, takeOver }: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"> {
   const { manifest, frozen } = line;
   const takesOver = takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
-  return { resource, manifest, takesOver, isFrozen: frozen && rollout.spec.action === "update" };
+  return { resource, manifest, takesOver, isFrozen: frozen && formerRef !== undefined };
 }
 
 function nothingApplied(problems: readonly RuleProblem[]): WaveApplied {

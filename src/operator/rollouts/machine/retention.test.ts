@@ -32,7 +32,7 @@ function history(...states: readonly RolloutState[]): RolloutWorld {
 const known = (world: RolloutWorld): readonly KnownContent[] =>
   [...world.contents.values()].map(({ metadata, spec }) => ({
     metadata,
-    spec: { deploymentId: spec.deploymentId, namespaces: ["shop"] },
+    spec: { deploymentId: spec.deploymentId },
   }));
 
 function gone(world: RolloutWorld, isServed = true): object {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { settle } from "../../../base/testing/settle.ts";
+import { settle } from "./testing/settle.ts";
 import { atOnce } from "./at-once.ts";
 
 test("so many at once, and the results in their order", async () => {
