@@ -5,11 +5,10 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
-import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
-import { RELEASE_CONTENT, type ReleaseObject, releaseContents } from "../../../src/crds/kinds/release-content.ts";
+import { type ReleaseObject, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { type Rollout, type RolloutAction, rollouts } from "../../../src/crds/kinds/rollout.ts";
-import { installation } from "../../../src/crds/manifests/installation.ts";
+import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
@@ -31,7 +30,8 @@ let admin: Client;
 
 beforeAll(async () => {
   const system = { apiVersion: "v1", kind: "Namespace", metadata: { name: DEFAULT_NAMES.systemNamespace } };
-  await cluster().apply([system, ...installation(DEFAULT_NAMES).crds, customResourceDefinition(RELEASE_CONTENT)]);
+  await cluster().apply([system, ...installation(DEFAULT_NAMES).crds]);
+  await cluster().apply(openReleases());
   connection = await connect({ kubeconfig: cluster().adminKubeconfig });
   admin = new Client(connection);
   await eventually(
