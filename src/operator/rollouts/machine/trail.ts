@@ -74,6 +74,6 @@ export function broughtBy({ action, contentName, contentDigest }: RolloutSpec): 
   return action === "install" || action === "update" ? contentOf(contentName, contentDigest) : undefined;
 }
 
-export function contentOf(name: string | undefined, digest: string | undefined): ContentRef | undefined {
+function contentOf(name: string | undefined, digest: string | undefined): ContentRef | undefined {
   return name === undefined || digest === undefined ? undefined : { name, digest };
 }
