@@ -92,7 +92,7 @@ export class Caches {
       const projection = jsonProjection<Rollout>();
       this.rollouts = new Informer<Rollout>({ ...common, resource: rollouts, projection, indexes });
       const known = { fromJson: (value: unknown) => knownContent(value as ReleaseContent) };
-      this.contents = new Informer<KnownContent>({ ...common, resource: releaseContents, projection: known, indexes });
+      this.contents = new Informer<KnownContent>({ ...common, resource: releaseContents, projection: known });
     }
     this.invocations = new Informer<OperationInvocation>({
       ...common,
@@ -167,12 +167,15 @@ export class Caches {
     return { rollouts: ofDeployment, policies, deployments };
   }
 
-  /** Namespaces in which rollouts may have had rights, of all deployments or one. */
+  /**
+   * Namespaces in which rollouts may have had rights, of all deployments or one: those that are accepted, and those that
+   * were when a rollout was planned. What a content names is the agent's word, and could send every sweep to 300 places.
+   */
   rolloutPlaces(deploymentId?: string): readonly string[] {
-    const { store } = this.contents ?? {};
+    const { store } = this.rollouts ?? {};
     const known = deploymentId === undefined ? store?.list() : store?.byIndex(BY_DEPLOYMENT, deploymentId);
     const served = deploymentId === undefined ? this.servedNamespaces() : (this.acceptedOf(deploymentId) ?? []);
-    return [...new Set([...served, ...(known ?? []).flatMap(({ spec }) => spec.namespaces)])];
+    return [...new Set([...served, ...(known ?? []).flatMap(({ status }) => status?.namespaces ?? [])])];
   }
 
   /** Keys of the invocations that name this grant: what waits for its window wakes up with it. */
@@ -282,9 +285,8 @@ function ranIn({ spec, status }: OperationInvocation): readonly string[] {
 /** Its objects are read when they are applied: ten contents would be more than everything else that is cached. */
 function knownContent({ metadata, spec }: ReleaseContent): KnownContent {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
-  const namespaces = spec.objects.flatMap(({ manifest }) => manifest.metadata.namespace ?? []);
   return {
     metadata: { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: { deploymentId: spec.deploymentId, namespaces: [...new Set(namespaces)] },
+    spec: { deploymentId: spec.deploymentId },
   };
 }

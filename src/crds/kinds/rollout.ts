@@ -53,7 +53,7 @@ const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Queued: ["Queued", "Applying", "Planning", "Failed", "Denied", "Superseded", "Aborted"],
   Applying: ["Applying", "Gating", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
   Gating: ["Gating", "Applying", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
-  Pruning: ["Pruning", "Succeeded"],
+  Pruning: ["Pruning", "RollingBack", "Succeeded", "Failed", "Aborted"],
   RollingBack: ["RollingBack", "RolledBack", "Failed"],
   Unknown: ["Unknown", "Planning", "Failed"],
   Succeeded: ["Succeeded"],
@@ -64,6 +64,8 @@ const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Aborted: ["Aborted"],
 };
 
+/** Of one deployment; more are not accepted. */
+const MAX_PLACES = 128;
 const Count = Type.Integer({ minimum: 0, maximum: 10_000 });
 const ObjectRef = Type.String({
   maxLength: 320,
@@ -119,8 +121,10 @@ const Spec = Type.Object(
       message: "a rollout cannot be created already decided",
     },
     {
-      rule: "has(self.contentName) == has(self.contentDigest) && (self.action in ['delete', 'detach'] || has(self.contentName))",
-      message: "contentName and contentDigest belong together; an install or update needs both",
+      // A deletion's plan shows no content: one that it could name would count as installed afterwards.
+      rule: "has(self.contentName) == has(self.contentDigest) && (self.action in ['install', 'update']) == has(self.contentName)",
+      message:
+        "contentName and contentDigest belong together; an install or update needs both, a deletion or detachment has none",
     },
     saidOnce(["approvedDigest", "approvedBy"], "an approval is final; abortReason ends the rollout"),
     saidOnce(["deniedReason", "deniedBy"], "a denial is final"),
@@ -174,6 +178,10 @@ const Status = Type.Object(
     /** The digest that an approval has to name: of what was planned. */
     plannedDigest: Type.Optional(Digest),
     plannedAt: Type.Optional(DateTime),
+    /** Where its accounts may have rights: the accepted namespaces that it was planned with. */
+    namespaces: Type.Optional(
+      Type.Array(Type.String({ maxLength: 63 }), { maxItems: MAX_PLACES, "x-kubernetes-list-type": "atomic" }),
+    ),
     approvalLine: Type.Optional(
       Type.String({
         maxLength: 256,

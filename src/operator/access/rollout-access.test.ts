@@ -5,6 +5,7 @@ import { planAccount, ROLLOUT_UID_LABEL, rolloutAccount } from "../../crds/relea
 import { resources } from "../../kube/objects/resource.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import { at, NAMESPACE } from "../testing/fixtures.ts";
+import type { AccessClient } from "./access.ts";
 import { RolloutAccess } from "./rollout-access.ts";
 
 const signal = new AbortController().signal;
@@ -63,6 +64,29 @@ test("close takes both accounts with their bindings, also where a namespace is c
   await access.close(["plan", "rollout"], UID, ["closed", "shop"], signal);
   await access.close(["plan", "rollout"], UID, ["closed", "shop"], signal);
   expect([...cluster.all(resources.roleBindings), ...cluster.all(resources.serviceAccounts)]).toEqual([]);
+});
+
+test("namespaces are visited side by side, eight at once", async () => {
+  const places = Array.from({ length: 20 }, (_, index) => `place-${index}`);
+  let underWay = 0;
+  let most = 0;
+  const visit = async (): Promise<boolean> => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await new Promise((resolve) => setImmediate(resolve));
+    underWay -= 1;
+    return true;
+  };
+  const list = async function* () {
+    yield { metadata: { name: String(await visit()) } };
+  };
+  const client = { delete: visit, list } as unknown as AccessClient;
+  const access = new RolloutAccess(client, { grantsNamespace: NAMESPACE, roleKind: "Role", role: ROLE });
+  await access.close(["plan", "rollout"], UID, places, signal);
+  expect(most).toBe(8);
+  most = 0;
+  await access.leftOvers(places, signal);
+  expect(most).toBe(8);
 });
 
 test("what is left is told with its rollout, bindings before accounts", async () => {

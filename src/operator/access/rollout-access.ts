@@ -1,3 +1,4 @@
+import { atOnce } from "../../base/at-once.ts";
 import { EXPIRES_AT_ANNOTATION, GROUP, VERSION } from "../../crds/group.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
 import { planAccount, ROLLOUT_UID_LABEL, rolloutAccount } from "../../crds/release-names.ts";
@@ -9,6 +10,9 @@ import { type AccessClient, type Binding, collected, tolerateExisting, whereAllo
 const RBAC = "rbac.authorization.k8s.io";
 /** The least that the API server issues, and as long as it takes for a token that has leaked. */
 const TOKEN_SECONDS = 600;
+
+/** Namespaces that are visited at once: the sweep that also ends grants waits for the last of them. */
+const AT_ONCE = 8;
 
 /** How an installation lends to rollouts. */
 export interface RolloutLending {
@@ -69,11 +73,10 @@ export class RolloutAccess {
     signal: AbortSignal,
   ): Promise<void> {
     const names = kinds.map((kind) => accountName(kind, rolloutUid));
-    for (const namespace of namespaces) {
-      for (const name of names) {
-        await whereAllowed(this.#client.delete(resources.roleBindings, { namespace, name }, {}, signal), false);
-      }
-    }
+    const bindings = namespaces.flatMap((namespace) => names.map((name) => ({ namespace, name })));
+    await atOnce(bindings, AT_ONCE, (key) =>
+      whereAllowed(this.#client.delete(resources.roleBindings, key, {}, signal), false),
+    );
     const { grantsNamespace: namespace } = this.#lending;
     for (const name of names) await this.#client.delete(resources.serviceAccounts, { namespace, name }, {}, signal);
   }
@@ -82,12 +85,11 @@ export class RolloutAccess {
   async leftOvers(places: readonly string[], signal: AbortSignal): Promise<readonly RolloutLeftOver[]> {
     const listed = async (resource: Resource, namespace: string): Promise<readonly KubeObject[]> =>
       collected(this.#client.list(resource, { namespace, labelSelector: ROLLOUT_UID_LABEL }, signal));
-    const found: RolloutLeftOver[] = [];
-    for (const namespace of places) {
-      const bindings = await whereAllowed(listed(resources.roleBindings, namespace), []);
-      found.push(...bindings.map((object) => leftOver("RoleBinding", object)));
-    }
+    const bindings = await atOnce(places, AT_ONCE, (namespace) =>
+      whereAllowed(listed(resources.roleBindings, namespace), []),
+    );
     const accounts = await listed(resources.serviceAccounts, this.#lending.grantsNamespace);
+    const found = bindings.flat().map((object) => leftOver("RoleBinding", object));
     return [...found, ...accounts.map((object) => leftOver("ServiceAccount", object))];
   }
 

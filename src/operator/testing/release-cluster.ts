@@ -51,12 +51,12 @@ export class ReleaseCluster {
     return { plan: counts, plannedDigest, problems };
   }
 
-  apply({ objects, rollout }: Intent, wave: number, half: boolean): WaveApplied {
+  apply({ objects, formerRef }: Intent, wave: number, half: boolean): WaveApplied {
     const lines = objects.filter((each) => each.wave === wave);
     const failures: { ref: string; message: string; isTemporary: boolean }[] = [];
     for (const each of half ? lines.slice(0, Math.floor(lines.length / 2)) : lines) {
       const ref = refOf(each.manifest);
-      if (each.frozen && rollout.spec.action === "update" && this.objects.has(ref)) continue;
+      if (each.frozen && formerRef !== undefined && this.objects.has(ref)) continue;
       const is = behaviourOf(each);
       const isBusy = is === "busy" && this.#look(`busy ${ref}`) < 2;
       if (is === "refused" || isBusy) failures.push({ ref, message: `webhook says ${is}`, isTemporary: isBusy });

@@ -111,11 +111,16 @@ export class HandsWorld {
     const rolloutId = `duop-${this.#made}`;
     const digest = `sha256:${"a".repeat(64)}`;
     const times = { requestedAt: "2026-01-01T12:00:00Z", deadline: "2026-01-01T13:00:00Z" };
-    const spec = { rolloutId, deploymentId: DEPLOYMENT_ID, action, contentName: "rel-1", contentDigest: digest };
+    const brings = action === "install" || action === "update";
+    const content = brings && { contentName: "rel-1", contentDigest: digest };
+    const spec = { rolloutId, deploymentId: DEPLOYMENT_ID, action, ...content };
     const body = { apiVersion: "sallyport.dev/v1alpha1", kind: ROLLOUT.kind, metadata: { name: rolloutId } };
     const path = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/${ROLLOUT.plural}`;
     const answer = await this.send("POST", path, { ...body, spec: { ...spec, ...times } });
-    return { rollout: answer as Rollout, objects: [], former: [], takeOver: [], namespaces: [], ...parts };
+    return {
+      ...{ rollout: answer as Rollout, objects: [], former: [], formerRef: undefined },
+      ...{ takeOver: [], namespaces: [], ...parts },
+    };
   }
 
   until(): Date {

@@ -37,9 +37,9 @@ describe("a plan", () => {
     expect(plan).toEqual({
       ...{ create: 1, change: 1, prune: 1, unchanged: 1 },
       changes: [
-        `create ConfigMap/${shop}/new`,
-        `change Deployment.apps/${shop}/api: .spec.template.spec.containers[name="c"].image`,
         `delete ConfigMap/${shop}/going`,
+        `change Deployment.apps/${shop}/api: .spec.template.spec.containers[name="c"].image`,
+        `create ConfigMap/${shop}/new`,
       ],
     });
     const versions = (all: typeof before) => all.map((each) => each?.spec ?? each?.metadata.resourceVersion);

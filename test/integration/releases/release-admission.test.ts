@@ -441,6 +441,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     args: () => say("waiting", { takeOver: [{ kind: "Deployment", name: "web" }] }),
   },
   {
+    title: "nor lets one go on that an approver has paused",
+    ...{ policy: WORDS, as: "oncall", words: "the right to approve mutating changes" },
+    args: () => say("paused", { pausedReason: null }),
+  },
+  {
     title: "nor lets a deletion go on, with the right to approve changes alone",
     ...{ policy: WORDS, as: "mutator", words: "the right to approve destructive changes" },
     args: () => say("leaving", { approvedDigest: DIGEST }),
@@ -611,8 +616,11 @@ beforeAll(async () => {
     // The customer has bound it to a node, and to a network.
     released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
     content("rel-1") as Record<string, unknown>,
-    ...["waiting", "denied", "ended"].map((name) => rollout(name) as Record<string, unknown>),
-    rollout("leaving", { action: "delete" }) as Record<string, unknown>,
+    ...["waiting", "denied", "ended", "paused"].map((name) => rollout(name) as Record<string, unknown>),
+    rollout("leaving", { action: "delete", contentName: undefined, contentDigest: undefined }) as Record<
+      string,
+      unknown
+    >,
   ]);
   for (const name of ["agent", "operator"] as const) {
     kubeconfigs[name] = await cluster().kubeconfigForServiceAccount(systemNamespace, `sallyport-${name}`);
@@ -626,6 +634,11 @@ beforeAll(async () => {
   await report("waiting", { state: "AwaitingApproval", plannedDigest: DIGEST });
   await report("leaving", { state: "Planning", plannedDigest: DIGEST });
   await report("ended", { state: "Failed" });
+  await report("paused", { state: "Planning" });
+  const pause = JSON.stringify({ spec: { pausedReason: "audit" } });
+  expect((await cluster().kubectl(["patch", "rout", "paused", "-n", GRANTS, "--type=merge", "-p", pause])).stderr).toBe(
+    "",
+  );
   await inForce(ATTACKS, run);
 }, 180_000);
 afterAll(() => world?.close());
@@ -728,6 +741,8 @@ describe("let through", () => {
       ],
     ],
     ["a person on call pauses it", "oncall", say("waiting", { pausedReason: "peak hours" })],
+    ["who may approve changes lets it go on after a pause", "mutator", say("paused", { pausedReason: null })],
+    ["a person on call pauses it anew", "oncall", say("paused", { pausedReason: "and tomorrow" })],
     ["a person on call stops it", "oncall", say("waiting", { abortReason: "peak hours" })],
     ["who may approve changes lets an update go on", "mutator", say("waiting", { approvedDigest: DIGEST })],
     ["an approver lets a deletion go on", "approver", say("leaving", { approvedDigest: DIGEST })],

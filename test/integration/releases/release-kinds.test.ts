@@ -108,6 +108,10 @@ describe("a rollout", () => {
     expect((await rollout(gone)).created.status).toBe(201);
   });
 
+  test.each(["delete", "detach"])("of a %s names no content, which its plan would not show", async (action) => {
+    expect((await rollout({ action })).created).toEqual(refused("a deletion or detachment has none"));
+  });
+
   test.each([
     ["approved", { approvedDigest: DIGEST }],
     ["denied", { deniedReason: "no" }],

@@ -45,11 +45,15 @@ const said = (field: string): string => `(${spoken("now", field)}.hasValue() && 
 const changed = (field: string): string =>
   `${spoken("now", field)}.orValue(null) != ${spoken("was", field)}.orValue(null)`;
 
+/** CEL: this write takes back a word that may change. */
+const cleared = (field: string): string =>
+  `(${spoken("was", field)}.hasValue() && !${spoken("now", field)}.hasValue())`;
+
 const ENDED = ["Succeeded", "RolledBack", "Failed", "Denied", "Superseded", "Aborted"];
 
 /**
- * The customer's words on a rollout: a person with the right to approve its tier lets it go on and takes fields over; to
- * refuse, to hold and to stop it, the right to revoke is enough.
+ * The customer's words on a rollout: a person with the right to approve its tier lets it go on, also after a pause, and
+ * takes fields over; to refuse, to hold and to stop it, the right to revoke is enough.
  */
 function rolloutWords(names: InstallationNames): readonly Manifest[] {
   const [{ expression: byTheOperator }] = operatorOnly(names);
@@ -57,7 +61,10 @@ function rolloutWords(names: InstallationNames): readonly Manifest[] {
     `authorizer.group('${GROUP}').resource('${resource}').namespace(request.namespace).name(${name}).check('${verb}').allowed()`;
   const variables: readonly Named[] = [
     ...NOW_AND_WAS,
-    { name: "allows", expression: `${said("approvedDigest")} || ${changed("takeOver")}` },
+    {
+      name: "allows",
+      expression: `${said("approvedDigest")} || ${changed("takeOver")} || ${cleared("pausedReason")}`,
+    },
     { name: "stops", expression: `${said("deniedReason")} || ${said("abortReason")} || ${changed("pausedReason")}` },
     {
       name: "tier",

@@ -1,3 +1,4 @@
+import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { withDeadline } from "../../../base/deadline.ts";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
@@ -7,7 +8,6 @@ import type { RolloutAccess } from "../../access/rollout-access.ts";
 import { type ReleaseRules, type RuleProblem, refOf, releaseProblems } from "../release-rules.ts";
 import { RolloutAccounts } from "./accounts.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "./apply-object.ts";
-import { atOnce } from "./at-once.ts";
 import { detachObject } from "./detach.ts";
 import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
@@ -208,9 +208,9 @@ function wish(intent: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"
   return { resource, manifest, takesOver, isFrozen: keeps(intent, line) };
 }
 
-/** Only an install applies the setup to what is there. */
-function keeps({ rollout }: Intent, { frozen }: ReleaseObject): boolean {
-  return frozen && rollout.spec.action === "update";
+/** The setup is applied to what is there only while nothing is installed. */
+function keeps({ formerRef }: Intent, { frozen }: ReleaseObject): boolean {
+  return frozen && formerRef !== undefined;
 }
 
 /** It was there when the rollout began, and was left as it was. */

@@ -12,6 +12,8 @@ export interface Intent {
   readonly objects: readonly ReleaseObject[];
   /** What is there by the content before. */
   readonly former: readonly ReleaseObject[];
+  /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */
+  readonly formerRef: { readonly name: string; readonly digest: string } | undefined;
   /** Objects whose fields the release takes from their present managers. */
   readonly takeOver: readonly { readonly kind: string; readonly name: string }[];
   /** Namespaces that the customer accepts the deployment for. */

@@ -1,7 +1,7 @@
+import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import { plainName } from "../../../kube/workload-state/message.ts";
-import { atOnce } from "./at-once.ts";
 import type { Pruned } from "./hands.ts";
 import { isApplied, isMember, type Membership } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";

@@ -1,8 +1,8 @@
+import { atOnce } from "../../../base/at-once.ts";
 import { type Clock, sleep } from "../../../base/clock.ts";
 import { selfSubjectAccessReview } from "../../../kube/client/access-reviews.ts";
 import type { Exchange } from "../../../kube/client/exchange.ts";
 import { type Resource, resources } from "../../../kube/objects/resource.ts";
-import { atOnce } from "./at-once.ts";
 import { AT_ONCE, type Target } from "./targets.ts";
 
 /** One right that a rollout needs. */

@@ -23,6 +23,8 @@ export interface Plan extends Planned {
   /** The former content cannot be read: nothing of it is deleted, and nothing goes back to it. */
   readonly isFormerGone: boolean;
   readonly waves: number;
+  /** Those that are accepted and that objects lie in: the accounts have rights there. */
+  readonly namespaces: readonly string[];
   /** When it was begun. */
   readonly at: Date;
 }
@@ -34,7 +36,7 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   if (rollout.status?.startedAt !== undefined) return afterSecondPlan(facts, planned);
   const fields: Fields = {
     plan: { ...plan, overrides: plan.overrides ?? [], refused: problems.map((each) => ({ ...each })) },
-    ...{ plannedDigest, plannedAt: timestamp(planned.at), waves },
+    ...{ plannedDigest, plannedAt: timestamp(planned.at), waves, namespaces: [...planned.namespaces] },
     ...{ formerContent: former?.name, formerDigest: former?.digest, approvalLine: undefined },
   };
   if (problems.length > 0) {
@@ -45,7 +47,7 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   const gone = planned.isFormerGone
     ? `; content ${former?.name}, which is installed, is gone: nothing of it is deleted, and nothing goes back to it`
     : "";
-  const { is, said } = authorityOver(rollout, plannedDigest, policy);
+  const { is, said } = authorityOver(rollout, plannedDigest, policy, former !== undefined);
   const all: Said[] = [
     permitted(undefined),
     ["Planned", "True", "PlanMade", `${counts}${gone}`],

@@ -1,3 +1,4 @@
+import { POLICY_DECISIONS } from "../../../crds/kinds/operation-policy.ts";
 import type { Rollout, RolloutAction } from "../../../crds/kinds/rollout.ts";
 import type { Tier } from "../../../crds/plan.ts";
 import { type CustomerPolicy, decisionOn } from "../../gate/policy.ts";
@@ -10,6 +11,7 @@ const COMMANDS: Readonly<Record<RolloutAction, { readonly command: string; reado
   delete: { command: "release/delete", tier: "destructive" },
   detach: { command: "release/delete", tier: "destructive" },
 };
+type Wanted = (typeof COMMANDS)[RolloutAction];
 const ROLLBACK = { command: "release/rollback", tier: "mutating" } as const;
 
 type ApprovedSaid = Extract<Said, readonly ["Approved", ...unknown[]]>;
@@ -20,17 +22,21 @@ export interface Authority {
   readonly said: ApprovedSaid;
 }
 
-/** Recomputed from what people wrote, each time; what the status says of it counts for nothing. */
+/**
+ * Recomputed from what people wrote, each time; what the status says of it counts for nothing.
+ *
+ * @param hasFormer whether something is installed
+ */
 export function authorityOver(
   { spec }: Pick<Rollout, "spec">,
   plannedDigest: string | undefined,
   policy: CustomerPolicy,
+  hasFormer: boolean,
 ): Authority {
-  const wanted = COMMANDS[spec.action];
   if (spec.deniedReason !== undefined) {
     return { is: "denied", said: ["Approved", "False", "DeniedByCustomer", `denied: ${spec.deniedReason}`] };
   }
-  const decision = decisionOn(policy, wanted, spec.deploymentId);
+  const { wanted, decision } = strictest(commandsOf(spec.action, hasFormer), policy, spec.deploymentId);
   if (decision === "deny") {
     const message = `the customer's policy denies ${wanted.command}, approved or not`;
     return { is: "denied", said: ["Approved", "False", "PolicyDenied", message] };
@@ -47,6 +53,23 @@ export function authorityOver(
   }
   const message = `${wanted.command} waits for a person: status.plan says what would change, status.approvalLine lets it go on`;
   return { is: "awaited", said: ["Approved", "Unknown", "AwaitingDecision", message] };
+}
+
+/**
+ * The action is the platform's word: whether something is installed decides. One that says otherwise needs both commands,
+ * so that a rule for one of them is not gone around by the name of the other.
+ */
+function commandsOf(action: RolloutAction, hasFormer: boolean): readonly Wanted[] {
+  if (action === "delete" || action === "detach") return [COMMANDS[action]];
+  const is = hasFormer ? "update" : "install";
+  return is === action ? [COMMANDS[is]] : [COMMANDS[is], COMMANDS[action]];
+}
+
+function strictest(commands: readonly Wanted[], policy: CustomerPolicy, deploymentId: string) {
+  const judged = commands.map((wanted) => ({ wanted, decision: decisionOn(policy, wanted, deploymentId) }));
+  return judged.reduce((one, other) =>
+    POLICY_DECISIONS.indexOf(other.decision) > POLICY_DECISIONS.indexOf(one.decision) ? other : one,
+  );
 }
 
 /** The way back needs no approval of its own, and is taken unless a policy denies it. */

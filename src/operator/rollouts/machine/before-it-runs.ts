@@ -2,7 +2,7 @@ import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
 import { conditionOf, end, type Fields, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
 import { atWave, held, isTimeOver, LOOK_AT_LEAST_MS, permitted, planAgain, timeOver, windowClosed } from "./said.ts";
-import { byAge, isRunning, trailOf } from "./trail.ts";
+import { byAge, formerOf, isRunning, trailOf } from "./trail.ts";
 
 /** From the claim on: accounts and bindings end with it, and the API server refuses a longer time. */
 const RUNS_AT_MOST_MS = 2 * 3_600_000;
@@ -20,7 +20,7 @@ export function beforeItRuns(facts: RolloutFacts): RolloutStep | undefined {
   if (spec.abortReason !== undefined) {
     return end("Aborted", [["Approved", "False", "AbortedByCustomer", `aborted: ${spec.abortReason}`]]);
   }
-  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is === "denied") return end("Denied", [said]);
   const newer = siblings
     .filter((each) => byAge(each, rollout) > 0)
@@ -61,7 +61,7 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
   }
   // Fields that are to be taken over change what is shown: the approver is to see that plan.
   if (spec.approvedDigest === undefined && !isOfThisWish(facts)) return planAgain("what is asked for has changed");
-  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is === "given") return go("Queued", [said], { approvalLine: undefined });
   return wait(untilDeadline(facts), [said]);
 }
@@ -70,7 +70,7 @@ export function queued(facts: RolloutFacts): RolloutStep {
   const { rollout, siblings, accepted = [], policy, window, obstacle, now } = facts;
   const { spec, status } = rollout;
   if (status?.startedAt !== undefined && isTimeOver(facts)) return timeOver();
-  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is !== "given") return planAgain("it has to be approved anew");
   if (accepted.length === 0) return unaccepted(facts);
   if (obstacle !== undefined) return held(obstacle);
@@ -98,6 +98,10 @@ function untilOf({ rollout: { status } }: RolloutFacts, now: Date): Fields {
   if (status?.startedAt !== undefined) return {};
   const startedAt = timestamp(now);
   return { startedAt, until: timestamp(new Date(Date.parse(startedAt) + RUNS_AT_MOST_MS)) };
+}
+
+function hasFormer({ rollout, siblings }: RolloutFacts): boolean {
+  return formerOf(rollout, siblings) !== undefined;
 }
 
 /** The plan was made from what the spec says now. */

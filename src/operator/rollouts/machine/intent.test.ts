@@ -6,15 +6,16 @@ import { RolloutWorld } from "../../testing/rollout-world.ts";
 import { outdated } from "../hands/targets.ts";
 import { backward, type Contents, type Course, forward } from "./intent.ts";
 
+const DIGEST = `sha256:${"d".repeat(64)}`;
 const OWN = [line("db", { frozen: true, version: "2" }), line("bucket", { frozen: true }), line("api")];
 const FORMER = [line("db", { frozen: true }), line("account", { frozen: true }), line("api"), line("old")];
 
 function contents(own: readonly ReleaseObject[], former: readonly ReleaseObject[]): Contents {
   const left = [line("left"), line("api"), line("elsewhere", { namespace: "closed" })];
   return {
-    own: { name: "rel-2", objects: own },
-    former: { name: "rel-1", objects: former },
-    leftovers: [{ name: "rel-0", objects: left }],
+    own: { name: "rel-2", digest: DIGEST, objects: own },
+    former: { name: "rel-1", digest: DIGEST, objects: former },
+    leftovers: [{ name: "rel-0", digest: DIGEST, objects: left }],
   };
 }
 

@@ -2,6 +2,7 @@ import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import type { Intent } from "../hands/hands.ts";
 import { refOf } from "../release-rules.ts";
+import type { ContentRef } from "./trail.ts";
 
 /** The contents that a rollout is between. One that is gone, or is not what it was, has no objects and says so. */
 export interface Contents {
@@ -12,8 +13,7 @@ export interface Contents {
   readonly leftovers: readonly ReadContent[];
 }
 
-export interface ReadContent {
-  readonly name: string;
+export interface ReadContent extends ContentRef {
   readonly objects: readonly ReleaseObject[];
   readonly problem?: { readonly reason: "ContentMissing" | "ContentChanged"; readonly message: string };
 }
@@ -25,25 +25,32 @@ export interface Course {
 }
 
 /**
- * To the new content, with the objects of the setup: only an install changes those that are there, but what is missing of
- * them is made, and the rules of releases judge the others together with them.
+ * To the new content, with the objects of the setup: those that are there are changed only while nothing is installed, but
+ * what is missing of them is made, and the rules of releases judge the others together with them. What the platform calls the
+ * rollout counts for nothing here.
  */
 export function forward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const former = [...(contents.former?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
-  return course(rollout, contents.own?.objects ?? [], former, accepted);
+  return course(rollout, contents, contents.own?.objects ?? [], former, accepted);
 }
 
 /** Back to the former content: what the new one has beyond it is deleted. */
 export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const beyond = [...(contents.own?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
   const objects = contents.former?.objects ?? [];
-  return course(rollout, objects, without(beyond, objects), accepted);
+  return course(rollout, contents, objects, without(beyond, objects), accepted);
 }
 
 /** Namespaces of these objects that the customer does not accept the deployment for (any more). */
 export function closedNamespaces({ objects, namespaces }: Pick<Intent, "objects" | "namespaces">): readonly string[] {
   const named = objects.map(({ manifest }) => manifest.metadata.namespace ?? "");
   return [...new Set(named)].filter((namespace) => !namespaces.includes(namespace)).sort();
+}
+
+/** Namespaces of these objects, and of those before, that the customer accepts the deployment for. */
+export function openNamespaces({ objects, former, namespaces }: Intent): readonly string[] {
+  const named = new Set([...objects, ...former].map(({ manifest }) => manifest.metadata.namespace));
+  return namespaces.filter((namespace) => named.has(namespace));
 }
 
 /** Numbers of the waves that have objects, first to last. */
@@ -53,6 +60,7 @@ export function wavesOf({ objects }: Pick<Intent, "objects">): readonly number[]
 
 function course(
   rollout: Rollout,
+  contents: Contents,
   objects: readonly ReleaseObject[],
   former: readonly ReleaseObject[],
   accepted: readonly string[],
@@ -66,6 +74,7 @@ function course(
     rollout,
     objects,
     former: unique(former.filter(isOpen)),
+    formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,
   };

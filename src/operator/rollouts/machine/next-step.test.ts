@@ -128,11 +128,17 @@ describe("each pair of states, by what leads from one to the other", () => {
     ["Gating", "gate", { spec: APPROVED, siblings: newer() }],
     ["Gating", "go RollingBack", { spec: { abortReason: "no", ...APPROVED } }],
     ["Gating", "go Unknown", { status: { until: at(0) } }],
-    ["Pruning", "prune", { spec: { abortReason: "no", deniedReason: "no" } }],
+    ["Pruning", "prune", { spec: APPROVED, siblings: newer() }],
+    ["Pruning", "go RollingBack", { spec: { abortReason: "no", ...APPROVED } }],
+    ["Pruning", "go RollingBack", { spec: { deniedReason: "no", ...APPROVED } }],
+    ["Pruning", "go RollingBack", { policy: deny, spec: APPROVED }],
+    ["Pruning", "end Aborted", { spec: { abortReason: "no" }, status: { formerContent: undefined } as never }],
+    ["Pruning", "wait", { spec: APPROVED, obstacle: "rights" }],
     ["Pruning", "end Succeeded", { status: { until: at(0) } }],
     ["Pruning", "end Succeeded", { accepted: [] }],
     ["Pruning", "end Succeeded", { spec: { action: "detach" } }],
-    ["RollingBack", "restore", { spec: { deniedReason: "no" }, obstacle: "rights", window: { isOpen: false } }],
+    ["RollingBack", "restore", { spec: { deniedReason: "no" }, window: { isOpen: false } }],
+    ["RollingBack", "wait", { obstacle: "rights" }],
     ["RollingBack", "end Failed", { status: { until: at(0) } }],
     ["RollingBack", "end Failed", { accepted: [] }],
     ["Unknown", "go Planning", {}],
@@ -145,6 +151,29 @@ describe("each pair of states, by what leads from one to the other", () => {
     ["Aborted", "rest", {}],
   ])("%s: %s, %#", (state, step, given) => {
     expect(next(state, given)).toBe(step);
+  });
+});
+
+const decide = (rules: Record<string, "auto" | "deny">) =>
+  mergePolicies([
+    { spec: { rules: Object.entries(rules).map(([act, decision]) => ({ pattern: `release/${act}`, decision })) } },
+  ]);
+
+describe("whether it is an install or an update is judged by what is installed; another name for it needs both words", () => {
+  test.each<[string, Given]>([
+    ["go Queued", { policy: decide({ update: "auto" }) }],
+    ["wait", { policy: decide({ install: "auto" }) }],
+    ["wait", { policy: decide({ install: "auto" }), spec: { action: "install" } }],
+    ["wait", { policy: decide({ update: "auto" }), spec: { action: "install" } }],
+    ["go Queued", { policy: decide({ install: "auto", update: "auto" }), spec: { action: "install" } }],
+    ["end Denied", { policy: decide({ install: "auto", update: "deny" }), spec: { action: "install", ...APPROVED } }],
+    ["end Denied", { policy: decide({ install: "deny", update: "auto" }), spec: { action: "install", ...APPROVED } }],
+    ["go Queued", { policy: decide({ install: "auto" }), spec: { action: "install" }, siblings: [] }],
+    ["wait", { policy: decide({ update: "auto" }), siblings: [] }],
+    ["wait", { policy: decide({ install: "auto" }), siblings: [] }],
+    ["end Denied", { policy: decide({ install: "deny", update: "auto" }), siblings: [] }],
+  ])("%s, %#", (step, given) => {
+    expect(next("AwaitingApproval", given)).toBe(step);
   });
 });
 

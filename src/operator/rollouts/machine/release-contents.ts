@@ -21,34 +21,34 @@ export class ReleaseContents {
   }
 
   /** @param isFresh false: one that was read before will do */
-  async read(
-    { name, digest }: ContentRef,
-    deploymentId: string,
-    isFresh: boolean,
-    signal: AbortSignal,
-  ): Promise<ReadContent> {
+  async read(ref: ContentRef, deploymentId: string, isFresh: boolean, signal: AbortSignal): Promise<ReadContent> {
+    const { name, digest } = ref;
     const key = `${deploymentId} ${name} ${digest}`;
     const kept = this.#kept.get(key);
-    if (kept !== undefined && !isFresh) return { name, objects: kept };
+    if (kept !== undefined && !isFresh) return { name, digest, objects: kept };
     this.#kept.delete(key);
     const content = await this.#read(name, signal);
-    if (content === undefined) return problem(name, "ContentMissing", `there is no content ${name}`);
+    if (content === undefined) return problem(ref, "ContentMissing", `there is no content ${name}`);
     if (content.spec.deploymentId !== deploymentId) {
-      return problem(name, "ContentChanged", `content ${name} is of another deployment`);
+      return problem(ref, "ContentChanged", `content ${name} is of another deployment`);
     }
     const { objects } = content.spec;
     if (contentDigest(objects) !== digest) {
-      return problem(name, "ContentChanged", `content ${name} does not have the digest that was asked for`);
+      return problem(ref, "ContentChanged", `content ${name} does not have the digest that was asked for`);
     }
     this.#kept.set(key, objects);
     for (const oldest of this.#kept.keys()) {
       if (this.#kept.size <= MAX_KEPT) break;
       this.#kept.delete(oldest);
     }
-    return { name, objects };
+    return { name, digest, objects };
   }
 }
 
-function problem(name: string, reason: "ContentMissing" | "ContentChanged", message: string): ReadContent {
-  return { name, objects: [], problem: { reason, message } };
+function problem(
+  { name, digest }: ContentRef,
+  reason: "ContentMissing" | "ContentChanged",
+  message: string,
+): ReadContent {
+  return { name, digest, objects: [], problem: { reason, message } };
 }

@@ -34,7 +34,7 @@ function release(world: RolloutWorld, index: number, state: RolloutState, thenMs
 const known = (world: RolloutWorld): readonly KnownContent[] =>
   [...world.contents.values()].map(({ metadata, spec }) => ({
     metadata,
-    spec: { deploymentId: spec.deploymentId, namespaces: ["shop"] },
+    spec: { deploymentId: spec.deploymentId },
   }));
 
 const found = (world: RolloutWorld, isServed = true) =>

@@ -10,7 +10,7 @@ export interface KnownContent {
     readonly resourceVersion: string;
     readonly creationTimestamp: string;
   };
-  readonly spec: { readonly deploymentId: string; readonly namespaces: readonly string[] };
+  readonly spec: { readonly deploymentId: string };
 }
 
 /** Ended rollouts are kept for people to look up, and what a deployment needs until it has been away for so long. */

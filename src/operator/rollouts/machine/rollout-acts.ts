@@ -3,11 +3,11 @@ import { ApiError } from "../../../kube/client/api-error.ts";
 import type { RolloutMetrics } from "../../kernel/rollout-metrics.ts";
 import type { RolloutHands, WaveApplied } from "../hands/hands.ts";
 import * as after from "./after-act.ts";
-import { backward, type Contents, type Course, closedNamespaces, forward, wavesOf } from "./intent.ts";
+import { backward, type Contents, type Course, closedNamespaces, forward, openNamespaces, wavesOf } from "./intent.ts";
 import type { ReleaseContents } from "./release-contents.ts";
 import { end, type RolloutAct, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
 import { permitted } from "./said.ts";
-import { type ContentRef, contentOf, type Trail, trailOf } from "./trail.ts";
+import { broughtBy, type ContentRef, formerOf, type Trail, trailOf } from "./trail.ts";
 import { namespaceClosed, succeeded, takeBack } from "./while-it-runs.ts";
 
 export interface ActPorts {
@@ -29,7 +29,7 @@ export async function perform(
   signal: AbortSignal,
 ): Promise<RolloutStep> {
   const at = facts.now;
-  const trail = trailFor(act, facts);
+  const trail = { ...trailOf(facts.siblings), former: formerOf(facts.rollout, facts.siblings) };
   const contents = await read(act, trail, facts, ports, signal);
   const { rollout, accepted = [] } = facts;
   const course = act === "restore" ? backward(rollout, contents, accepted) : forward(rollout, contents, accepted);
@@ -44,7 +44,8 @@ export async function perform(
     ports.metrics.planned((ports.clock.wallNow().getTime() - at.getTime()) / 1_000);
     const isFormerGone = contents.former?.problem !== undefined;
     const waves = wavesOf(course.intent).length;
-    return after.afterPlan(now(), { ...planned, former: trail.former, isFormerGone, waves, at });
+    const namespaces = openNamespaces(course.intent);
+    return after.afterPlan(now(), { ...planned, former: trail.former, isFormerGone, waves, namespaces, at });
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
     // A role or a right was taken away: the operator may not lend it. It is tried again for as long as there is time.
@@ -105,12 +106,6 @@ async function changed(
   }
 }
 
-/** From the plan on, what a rollout goes back to is what was planned with. */
-function trailFor(act: RolloutAct, { rollout: { status }, siblings }: RolloutFacts): Trail {
-  const trail = trailOf(siblings);
-  return act === "plan" ? trail : { ...trail, former: contentOf(status?.formerContent, status?.formerDigest) };
-}
-
 async function read(
   act: RolloutAct,
   { former, leftovers }: Trail,
@@ -120,8 +115,7 @@ async function read(
 ): Promise<Contents> {
   const isFresh = act !== "gate" && !(act === "restore" && status?.waveStartedAt !== undefined);
   const one = (ref: ContentRef) => contents.read(ref, spec.deploymentId, isFresh, signal);
-  const brings = spec.action === "install" || spec.action === "update";
-  const ref = brings ? contentOf(spec.contentName, spec.contentDigest) : undefined;
+  const ref = broughtBy(spec);
   const others = leftovers.filter(({ name }) => name !== ref?.name && name !== former?.name);
   // One after the other: each may have 900 KiB.
   const own = ref === undefined ? undefined : await one(ref);

@@ -111,7 +111,11 @@ function outcome(it: RolloutWorld): object {
       name: metadata.name,
       state: status?.state,
       rolledBackTo: status?.rolledBackTo,
-      conditions: status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`).sort(),
+      conditions: status?.conditions
+        // How long another one ran, which a crash changes, says whether this one was seen to wait for it.
+        ?.filter(({ reason }) => reason !== "AnotherRuns")
+        .map(({ type, status, reason }) => `${type} ${status} ${reason}`)
+        .sort(),
     })),
   };
 }

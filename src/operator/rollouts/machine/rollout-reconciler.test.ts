@@ -66,6 +66,41 @@ test("an update prunes what is gone, makes what is new of the setup, and leaves 
   expect(it.rollout("b").status).toMatchObject({ formerContent: "rel-1" });
 });
 
+test("one that the platform calls an install is held to what is there: the setup is not applied anew", async () => {
+  const it = world();
+  it.addInstalled("rel-1", V1);
+  it.addContent("rel-2", V2);
+  it.add("b", "install", "rel-2");
+  await it.untilState("b", "Succeeded");
+  expect(it.installed).toEqual(["api=2", "db=1", "web=2"]);
+});
+
+test("one that the platform calls an update brings the setup where nothing is installed", async () => {
+  const it = world();
+  it.addContent("rel-1", V1);
+  it.add("a", "update", "rel-1");
+  await it.untilState("a", "Succeeded");
+  expect(it.installed).toEqual(["api=1", "db=1", "old=1", "web=1"]);
+  expect(it.rollout("a").status).toMatchObject({ namespaces: ["shop"] });
+});
+
+test("while policies are missing nothing is deleted and nothing taken back; an abort then brings the former content", async () => {
+  const it = world();
+  it.addInstalled("rel-1", V1);
+  it.addContent("rel-2", V2);
+  it.add("b", "update", "rel-2");
+  const occasion = { name: "b", state: "Pruning" } as const;
+  it.occasions.push({ ...occasion, say: () => Object.assign(it, { obstacle: "a policy is missing" }) });
+  await it.until(() => it.reason("b", "Permitted") === "False/RuleMissing");
+  it.say("b", { abortReason: "no" });
+  await it.until(() => it.state("b") === "RollingBack");
+  await it.look("b");
+  expect(it.installed).toEqual(["api=2", "db=1", "old=1", "web=2"]);
+  it.obstacle = undefined;
+  await it.untilState("b", "RolledBack");
+  expect(it.installed).toEqual(["api=1", "db=1", "old=1", "web=1"]);
+});
+
 describe("without a policy that says auto", () => {
   test("it waits for the digest of the plan, plans again when that is approved, and goes on", async () => {
     const it = world(MANUAL);
@@ -146,9 +181,11 @@ test.each<[string, (it: RolloutWorld) => void, string, string, string]>([
 describe("a plan is refused", () => {
   test("when a rule forbids an object, which is named without secrets", async () => {
     const it = world();
-    it.addContent("rel-1", [line("api", { namespace: "billing" })]);
+    it.addContent("rel-1", [line("api", { namespace: "billing" }), line("web")]);
     it.add("a", "install", "rel-1");
     await it.look("a");
+    // Sweeps go where a rollout had rights, and nowhere because a content names it.
+    expect(it.rollout("a").status).toMatchObject({ namespaces: ["shop"] });
     expect([it.state("a"), it.reason("a", "Planned")]).toEqual(["Failed", "False/Refused"]);
     const said = JSON.stringify(it.rollout("a").status);
     expect(said).toContain("Deployment.apps/billing/api");
@@ -401,6 +438,24 @@ describe("a deletion", () => {
       expect(it.reason("d", "Pruned")).toBe(isAborted ? "True/NothingLeft" : "False/SomeLeft");
     }
   });
+
+  test.each(["delete", "detach"] as const)(
+    "by %s that names a content is not gone back to: no plan has shown it",
+    async (action) => {
+      const it = world();
+      it.addInstalled("rel-1", [line("api")]);
+      it.addContent("rel-evil", [line("evil")]);
+      it.add("d", action, "rel-evil");
+      await it.untilState("d", "Succeeded");
+      it.cluster.objects.clear();
+      it.clock.advance(1_000);
+      it.addContent("rel-2", [line("api", { is: "unhealthy" })]);
+      it.add("e", "install", "rel-2");
+      await it.untilState("e", "Failed");
+      expect(it.rollout("e").status).not.toHaveProperty("formerContent");
+      expect(it.installed).toEqual(["api=1"]);
+    },
+  );
 
   test("by letting go leaves the objects, and nothing is installed any more", async () => {
     const it = world();

@@ -1,4 +1,4 @@
-import { FINAL_ROLLOUT_STATES, type Rollout } from "../../../crds/kinds/rollout.ts";
+import { FINAL_ROLLOUT_STATES, type Rollout, type RolloutSpec } from "../../../crds/kinds/rollout.ts";
 
 /** A release's content, tied to what it held when it was applied. */
 export interface ContentRef {
@@ -45,9 +45,9 @@ export function trailOf(rollouts: readonly Rollout[]): Trail {
   const leftovers: ContentRef[] = [];
   for (const { spec, status } of rollouts.toSorted((one, other) => byAge(other, one))) {
     if (status?.startedAt === undefined) continue;
-    if (status.state === "Succeeded") return trail(contentOf(spec.contentName, spec.contentDigest), leftovers);
+    if (status.state === "Succeeded") return trail(broughtBy(spec), leftovers);
     if (status.state === "RolledBack") return trail(contentOf(status.rolledBackTo, status.formerDigest), leftovers);
-    const left = contentOf(spec.contentName, spec.contentDigest);
+    const left = broughtBy(spec);
     if (left !== undefined) leftovers.push(left);
   }
   return trail(undefined, leftovers);
@@ -60,6 +60,20 @@ function trail(former: ContentRef | undefined, leftovers: readonly ContentRef[])
   return { former, leftovers: others.slice(0, MAX_LEFTOVERS) };
 }
 
-export function contentOf(name: string | undefined, digest: string | undefined): ContentRef | undefined {
+/**
+ * What a rollout has now, and goes back to: from its beginning on what it was planned with, until then what the others
+ * of the deployment have left.
+ */
+export function formerOf({ status }: Pick<Rollout, "status">, siblings: readonly Rollout[]): ContentRef | undefined {
+  if (status?.startedAt === undefined) return trailOf(siblings).former;
+  return contentOf(status.formerContent, status.formerDigest);
+}
+
+/** The content that is applied. A deletion or detachment applies none, also one that names one: that was never shown. */
+export function broughtBy({ action, contentName, contentDigest }: RolloutSpec): ContentRef | undefined {
+  return action === "install" || action === "update" ? contentOf(contentName, contentDigest) : undefined;
+}
+
+function contentOf(name: string | undefined, digest: string | undefined): ContentRef | undefined {
   return name === undefined || digest === undefined ? undefined : { name, digest };
 }

@@ -10,25 +10,31 @@ const LOOK_AGAIN_MS = 5_000;
 
 /** What stops a rollout that changes the cluster. */
 export function whileItRuns(facts: RolloutFacts): RolloutStep | undefined {
-  const { rollout, accepted = [], policy, now } = facts;
-  const { spec, status } = rollout;
+  const { rollout, accepted = [], now } = facts;
+  const { status } = rollout;
   if (isTimeOver(facts)) {
     const message = "no operator ran until its time was over: how far it came is not known";
     return go("Unknown", [["Applied", "Unknown", "OutcomeUnknown", message]]);
   }
   if (accepted.length === 0) return namespaceClosed("the deployment is accepted in no namespace any more");
-  if (spec.abortReason !== undefined) {
-    return takeBack(facts, "AbortedByCustomer", `aborted: ${spec.abortReason}`, "Aborted");
-  }
-  // An approval cannot be taken back; a denial or a policy that comes later ends it all the same.
-  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy);
-  if (is === "denied") {
-    return takeBack(facts, said[2] === "PolicyDenied" ? "PolicyDenied" : "DeniedByCustomer", said[3]);
-  }
+  const stopped = stoppedByWord(facts);
+  if (stopped !== undefined) return stopped;
   if (now.getTime() >= Date.parse(status?.until ?? "") - WAY_BACK_MS) {
     return takeBack(facts, "TimeOver", "it was not done in time to leave some for the way back");
   }
   return undefined;
+}
+
+/** An approval cannot be taken back; an abort, a denial or a policy that comes later ends it all the same. */
+function stoppedByWord(facts: RolloutFacts): RolloutStep | undefined {
+  const { rollout, policy } = facts;
+  const { spec, status } = rollout;
+  if (spec.abortReason !== undefined) {
+    return takeBack(facts, "AbortedByCustomer", `aborted: ${spec.abortReason}`, "Aborted");
+  }
+  const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, status?.formerContent !== undefined);
+  if (is !== "denied") return undefined;
+  return takeBack(facts, said[2] === "PolicyDenied" ? "PolicyDenied" : "DeniedByCustomer", said[3]);
 }
 
 export function applying({ rollout: { spec, status }, obstacle }: RolloutFacts): RolloutStep {
@@ -58,7 +64,7 @@ export function heldBack(facts: RolloutFacts): RolloutStep | undefined {
 }
 
 export function pruning(facts: RolloutFacts): RolloutStep {
-  const { rollout, accepted = [] } = facts;
+  const { rollout, accepted = [], obstacle } = facts;
   if (rollout.spec.action === "detach")
     return succeeded(facts, ["Pruned", "True", "NothingLeft", "nothing is deleted"]);
   if (isTimeOver(facts)) {
@@ -68,7 +74,9 @@ export function pruning(facts: RolloutFacts): RolloutStep {
     const message = "the deployment is accepted in no namespace any more: what was to be deleted may be there";
     return succeeded(facts, ["Pruned", "False", "NamespaceClosed", message]);
   }
-  return { do: "act", act: "prune" };
+  const stopped = stoppedByWord(facts);
+  if (stopped !== undefined) return stopped;
+  return obstacle === undefined ? { do: "act", act: "prune" } : held(obstacle);
 }
 
 export function succeeded({ rollout: { spec } }: Pick<RolloutFacts, "rollout">, pruned: Said): RolloutStep {
@@ -76,13 +84,14 @@ export function succeeded({ rollout: { spec } }: Pick<RolloutFacts, "rollout">, 
 }
 
 export function rollingBack(facts: RolloutFacts): RolloutStep {
-  const { accepted = [] } = facts;
+  const { accepted = [], obstacle } = facts;
   const message = (why: string): Said => ["Healthy", "False", "FormerUnhealthy", why];
   if (isTimeOver(facts)) return end("Failed", [message("its time was over before the former content was back")]);
   if (accepted.length === 0) {
     return end("Failed", [message("the deployment is accepted in no namespace any more: nothing could be taken back")]);
   }
-  return { do: "act", act: "restore" };
+  // Without a policy nothing holds the account to what a release may do, on the way back either.
+  return obstacle === undefined ? { do: "act", act: "restore" } : held(obstacle);
 }
 
 export function unknown(facts: RolloutFacts): RolloutStep {

@@ -1,9 +1,9 @@
+import { atOnce } from "../../../../base/at-once.ts";
 import { isRecord } from "../../../../base/is-record.ts";
 import type { ReleaseObject } from "../../../../crds/kinds/release-content.ts";
 import { resources } from "../../../../kube/objects/resource.ts";
 import { Interner } from "../../../../kube/projection/interner.ts";
 import { type Pod, podShape } from "../../../../kube/projection/shapes.ts";
-import { atOnce } from "../at-once.ts";
 import type { LiveObject, ReleaseApi } from "../release-api.ts";
 import { AT_ONCE, type Target } from "../targets.ts";
 import type { Watched } from "./gate.ts";

@@ -1,8 +1,8 @@
+import { atOnce } from "../../../../base/at-once.ts";
 import type { Clock } from "../../../../base/clock.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
 import { type RuleProblem, refOf } from "../../release-rules.ts";
 import { applyObject, isFailure, type Wish } from "../apply-object.ts";
-import { atOnce } from "../at-once.ts";
 import type { Intent } from "../hands.ts";
 import { isMember, type Membership } from "../membership.ts";
 import { whyKept } from "../prune.ts";

@@ -9,7 +9,7 @@ const line = (value: string) => ({
 });
 const intent = (value = "1", action = "update"): Intent => ({
   rollout: { spec: { action } } as Intent["rollout"],
-  ...{ objects: [line(value)], former: [], takeOver: [], namespaces: ["shop"] },
+  ...{ objects: [line(value)], former: [], formerRef: undefined, takeOver: [], namespaces: ["shop"] },
 });
 const digest = (shown: Partial<Shown>, of = intent()): string => planned(of, { ...NOTHING, ...shown }).plannedDigest;
 
@@ -24,6 +24,10 @@ test("the digest covers the content, the action and the objects of each verb, in
     digest({ changed: [{ ref: "a", fields: [".x"] }] }),
     digest({ pruned: ["a"] }),
     digest({ overrides }),
+    digest({}, { ...intent(), formerRef: { name: "rel-1", digest: "sha256:1" } }),
+    digest({}, { ...intent(), formerRef: { name: "rel-1", digest: "sha256:2" } }),
+    digest({}, { ...intent(), formerRef: { name: "rel-2", digest: "sha256:1" } }),
+    digest({ created: ["ServiceAccount/shop/web"] }),
   ];
   expect(new Set(all).size).toBe(all.length);
   expect(digest({ created: ["b", "a"] })).toBe(digest({ created: ["a", "b"] }));
@@ -44,6 +48,20 @@ test("it fits the status: a hundred lines, fifty overrides and refusals, each of
   const [override] = plan.overrides ?? [];
   expect([override?.ref.length, override?.field.length, override?.manager.length]).toEqual([320, 256, 128]);
   expect(told[0]?.message).toHaveLength(512);
+});
+
+test("what is deleted comes first, then what is used beside the release, changes, and last what is created", () => {
+  const created = Array.from({ length: 150 }, (_, index) => `ConfigMap/shop/c-${index}`);
+  const shown = { ...NOTHING, created, changed: [{ ref: "Service/shop/web", fields: [".spec.ports"] }] };
+  const accounts = { ...shown, created: [...created, "ServiceAccount/shop/web"], pruned: ["Service/shop/old"] };
+  const pod = { ...line("1"), manifest: { ...line("1").manifest, spec: { imagePullSecrets: [{ name: "pull" }] } } };
+  expect(planned({ ...intent(), objects: [pod] }, accounts).plan.changes?.slice(0, 5)).toEqual([
+    "delete Service/shop/old",
+    "reads Secret shop/pull, which the release does not bring",
+    "makes ServiceAccount shop/web: bindings that name it already give it their rights",
+    "change Service/shop/web: .spec.ports",
+    "create ConfigMap/shop/c-0",
+  ]);
 });
 
 test("a plan of nothing says no more than that", () => {

@@ -5,6 +5,7 @@ import { printableLine } from "../../../../crds/printable.ts";
 import type { Override } from "../../give-way.ts";
 import type { RuleProblem } from "../../release-rules.ts";
 import type { Intent, Planned } from "../hands.ts";
+import { borrowed } from "./borrowed.ts";
 
 /** What a plan may say; the schema of Rollout has the same bounds. */
 const MAX_CHANGES = 100;
@@ -25,10 +26,13 @@ export interface Shown {
 /** The plan as the customer reads it, and the digest that an approval of it names. */
 export function planned(intent: Intent, shown: Shown): Planned {
   const { created, changed, pruned, unchanged } = shown;
+  const uses = borrowed(intent.objects, created);
+  // What is lost first: the list is cut, and a release could fill it with what it creates.
   const lines = [
-    ...created.map((ref) => `create ${ref}`),
-    ...changed.map(({ ref, fields }) => `change ${ref}: ${fields.join(", ")}`),
     ...pruned.map((ref) => `delete ${ref}`),
+    ...uses,
+    ...changed.map(({ ref, fields }) => `change ${ref}: ${fields.join(", ")}`),
+    ...created.map((ref) => `create ${ref}`),
   ];
   const overrides = shown.overrides.slice(0, MAX_TOLD).map(toldOverride);
   const problems = shown.problems.slice(0, MAX_TOLD).map(({ ref, message }) => ({
@@ -44,7 +48,7 @@ export function planned(intent: Intent, shown: Shown): Planned {
     ...(overrides.length > 0 && { overrides }),
     ...(problems.length > 0 && { refused: problems }),
   };
-  return { plan, plannedDigest: plannedDigest(intent, shown), problems };
+  return { plan, plannedDigest: plannedDigest(intent, shown, uses), problems };
 }
 
 /** An override fit for a status. */
@@ -63,10 +67,15 @@ function bounded(lines: readonly string[]): string[] {
 }
 
 /**
- * Over what was shown: the content, the action, and which objects are created, changed, deleted, and left with fields of
- * others. The same plan has the same digest after a crash; a cluster that has changed since has another.
+ * Over what was shown: the content, the action, which objects are created, changed, deleted, and left with fields of
+ * others, what it uses beside them, and the content that is gone back to. The same plan has the same digest after a crash;
+ * a cluster that has changed since has another.
  */
-function plannedDigest({ rollout, objects }: Intent, { created, changed, pruned, overrides }: Shown): string {
+function plannedDigest(
+  { rollout, objects, formerRef }: Intent,
+  { created, changed, pruned, overrides }: Shown,
+  uses: readonly string[],
+): string {
   const text = JSON.stringify([
     rollout.spec.action,
     objects.length === 0 ? null : contentDigest(objects),
@@ -74,6 +83,8 @@ function plannedDigest({ rollout, objects }: Intent, { created, changed, pruned,
     changed.map(({ ref }) => ref).toSorted(),
     pruned.toSorted(),
     [...new Set(overrides.map(({ ref }) => ref))].sort(),
+    uses,
+    formerRef === undefined ? null : [formerRef.name, formerRef.digest],
   ]);
   return `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }

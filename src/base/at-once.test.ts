@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { settle } from "../../../base/testing/settle.ts";
 import { atOnce } from "./at-once.ts";
+import { settle } from "./testing/settle.ts";
 
 test("so many at once, and the results in their order", async () => {
   let running = 0;
