@@ -1,24 +1,53 @@
 import { describe, expect, test } from "vitest";
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
+import { DEPLOYMENT_ID_LABEL } from "../../crds/release-names.ts";
 import { RELEASE_KINDS, type ReleaseRules, refOf, releaseProblems } from "./release-rules.ts";
 
 const RULES: ReleaseRules = { kinds: RELEASE_KINDS, namespaces: ["shop"], registries: [], mayExpose: false };
 
 const line = (manifest: ReleaseManifest): ReleaseObject => ({ wave: 0, frozen: false, resourceId: "api", manifest });
 
+const OWN = { [DEPLOYMENT_ID_LABEL]: "dep_1" };
+const OTHER = { [DEPLOYMENT_ID_LABEL]: "dep_2" };
+
 function deployment(pod: object = {}, container: object = {}, metadata: object = {}): ReleaseManifest {
   const containers = [{ name: "c", image: "registry.example/shop/api:2", ...container }];
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
-    metadata: { name: "api", namespace: "shop", ...metadata },
-    spec: { template: { spec: { automountServiceAccountToken: false, containers, ...pod } } },
+    metadata: { name: "api", namespace: "shop", labels: OWN, ...metadata },
+    spec: {
+      selector: { matchLabels: OWN },
+      template: { metadata: { labels: OWN }, spec: { automountServiceAccountToken: false, containers, ...pod } },
+    },
   };
 }
 const object = (apiVersion: string, kind: string, rest: object = {}): ReleaseManifest => ({
-  ...{ apiVersion, kind, metadata: { name: "api", namespace: "shop" } },
+  ...{ apiVersion, kind, metadata: { name: "api", namespace: "shop", labels: OWN } },
   ...rest,
 });
+const templateOf = (spec: object): object => ({ metadata: { labels: OWN }, spec });
+const workload = (rest: object): ReleaseManifest =>
+  object("apps/v1", "StatefulSet", { spec: { ...templated, ...rest } });
+const templated = {
+  selector: { matchLabels: OWN },
+  template: templateOf({ automountServiceAccountToken: false, containers: [] }),
+};
+const claim = (spec: object, metadata: object = {}): ReleaseManifest =>
+  object("v1", "PersistentVolumeClaim", {
+    metadata: { name: "api", namespace: "shop", labels: OWN, ...metadata },
+    spec,
+  });
+const account = (rest: object, metadata: object = {}): ReleaseManifest =>
+  object("v1", "ServiceAccount", { metadata: { name: "own", namespace: "shop", labels: OWN, ...metadata }, ...rest });
+const policy = (podSelector: object): ReleaseManifest =>
+  object("networking.k8s.io/v1", "NetworkPolicy", { spec: { podSelector } });
+const budget = (spec: object): ReleaseManifest => object("policy/v1", "PodDisruptionBudget", { spec });
+const scaler = (scaleTargetRef: object): ReleaseManifest =>
+  object("autoscaling/v2", "HorizontalPodAutoscaler", { spec: { scaleTargetRef } });
+const pinned = (affinity: object): ReleaseManifest => deployment({ affinity: { nodeAffinity: affinity } });
+const byHost = [{ key: "kubernetes.io/hostname", operator: "In", values: ["n-1"] }];
+const named = (name: string): object => ({ name, namespace: "shop", labels: OWN });
 const problems = (manifests: readonly ReleaseManifest[], rules: Partial<ReleaseRules> = {}): readonly string[] =>
   releaseProblems(manifests.map(line), { ...RULES, ...rules }).map(({ message }) => message);
 
@@ -28,17 +57,47 @@ test("an object is named by kind, group, namespace and name", () => {
 });
 
 test("an ordinary release has no problem", () => {
-  const account = object("v1", "ServiceAccount", { metadata: { name: "own", namespace: "shop" } });
   const own = deployment({ serviceAccountName: "own", automountServiceAccountToken: true });
   const job = object("batch/v1", "CronJob", {
-    spec: { jobTemplate: { spec: { template: { spec: { automountServiceAccountToken: false, containers: [] } } } } },
+    spec: { jobTemplate: { spec: { template: templateOf({ automountServiceAccountToken: false, containers: [] }) } } },
   });
-  const service = object("v1", "Service", { spec: { type: "ClusterIP", ports: [{ port: 80 }] } });
-  expect(problems([account, own, job, service])).toEqual([]);
+  const service = (selector: object) => object("v1", "Service", { metadata: named("api"), spec: { selector } });
+  const orderly = deployment(
+    {
+      ...{
+        hostAliases: [{ ip: "127.0.0.1", hostnames: ["a"] }],
+        priorityClassName: "high",
+        nodeSelector: { disk: "ssd" },
+      },
+      securityContext: {
+        seccompProfile: { type: "RuntimeDefault" },
+        seLinuxOptions: { type: "container_t", level: "s0" },
+      },
+    },
+    { livenessProbe: { httpGet: { port: 80 } }, lifecycle: { preStop: { exec: { command: ["a"] } } } },
+    named("web"),
+  );
+  const rest = [
+    scaler({ apiVersion: "apps/v1", kind: "Deployment", name: "web" }),
+    policy({ matchLabels: { ...OWN, app: "a" }, matchExpressions: [{ key: "a", operator: "Exists" }] }),
+    budget({ selector: { matchLabels: OWN } }),
+    claim({ storageClassName: "fast" }),
+    workload({ volumeClaimTemplates: [{ metadata: { name: "data" }, spec: { resources: {} } }] }),
+  ];
+  expect(problems([account({}), own, job, service(OWN), orderly, ...rest])).toEqual([]);
+  expect(problems([object("v1", "Service", { spec: { ports: [{ port: 80 }] } })])).toEqual([]);
 });
 
+type Row = [string, ReleaseManifest, string];
+const CLASS = "volume.beta.kubernetes.io/storage-class";
+const annotated = (name: string): Row => [
+  `${name} on a pod`,
+  workload({ template: { ...templated.template, metadata: { labels: OWN, annotations: { [name]: "a" } } } }),
+  `annotation ${name}`,
+];
+
 describe("refused is", () => {
-  test.each<[string, ReleaseManifest, string]>([
+  test.each<Row>([
     [
       "a namespace that is not accepted",
       deployment({}, {}, { namespace: "billing" }),
@@ -83,6 +142,97 @@ describe("refused is", () => {
     ["a Service with a name of elsewhere", object("v1", "Service", { spec: { type: "ExternalName" } }), "leads out"],
     ["an address that is taken over", object("v1", "Service", { spec: { externalIPs: ["1.2.3.4"] } }), "addresses"],
     ["an Ingress", object("networking.k8s.io/v1", "Ingress"), "exposes"],
+    [
+      "an identity of a cloud",
+      account({}, { annotations: { "eks.amazonaws.com/role-arn": "a" } }),
+      "role-arn may give",
+    ],
+    ["a Secret of an account", account({ secrets: [{ name: "a" }] }), "secrets of a service account"],
+    ["a Secret to pull with", account({ imagePullSecrets: [{ name: "a" }] }), "imagePullSecrets of a service"],
+    ...["iam.amazonaws.com/role", "k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"].map(annotated),
+    annotated("container.apparmor.security.beta.kubernetes.io/c"),
+    ["no mark on its pods", workload({ template: { spec: { automountServiceAccountToken: false } } }), "its pods lack"],
+    [
+      "a mark of others on its pods",
+      workload({ template: { ...templated.template, metadata: { labels: OTHER } } }),
+      "its pods lack",
+    ],
+    ["pods of others", workload({ selector: { matchLabels: { app: "a" } } }), "chooses pods"],
+    ["a network policy for all pods", policy({}), "chooses pods"],
+    ["a network policy for pods of others", policy({ matchLabels: { app: "db" } }), "chooses pods"],
+    ["a network policy for another deployment's", policy({ matchLabels: OTHER }), "chooses pods"],
+    ["a network policy without a word", object("networking.k8s.io/v1", "NetworkPolicy"), "chooses pods"],
+    ["a budget for all pods", budget({ selector: {} }), "chooses pods"],
+    ["a budget for pods of others", budget({ selector: { matchLabels: { app: "db" } } }), "chooses pods"],
+    ["a Service for pods of others", object("v1", "Service", { spec: { selector: { app: "db" } } }), "chooses pods"],
+    [
+      "a Job that chooses pods",
+      object("batch/v1", "Job", { spec: { template: templated.template, manualSelector: true } }),
+      "manualSelector",
+    ],
+    ["an autoscaler of others", scaler({ apiVersion: "apps/v1", kind: "Deployment", name: "db" }), "scaleTargetRef"],
+    [
+      "an autoscaler of another kind",
+      scaler({ apiVersion: "v1", kind: "ReplicationController", name: "a" }),
+      "scaleTargetRef",
+    ],
+    [
+      "a user of SELinux",
+      deployment({ securityContext: { seLinuxOptions: { user: "system_u" } } }),
+      "the pod has seLinux",
+    ],
+    [
+      "a role of SELinux",
+      deployment({}, { securityContext: { seLinuxOptions: { role: "r" } } }),
+      "container c has seLinux",
+    ],
+    ["a type of SELinux", deployment({}, { securityContext: { seLinuxOptions: { type: "spc_t" } } }), "seLinux"],
+    ["no seccomp", deployment({ securityContext: { seccompProfile: { type: "Unconfined" } } }), "no seccompProfile"],
+    [
+      "no AppArmor",
+      deployment({}, { securityContext: { appArmorProfile: { type: "Unconfined" } } }),
+      "no appArmorProfile",
+    ],
+    ["a sysctl", deployment({ securityContext: { sysctls: [{ name: "a", value: "1" }] } }), "sysctls"],
+    [
+      "a process of the host",
+      deployment({ securityContext: { windowsOptions: { hostProcess: true } } }),
+      "of the host",
+    ],
+    ["a priority of the system", deployment({ priorityClassName: "system-node-critical" }), "priorityClassName"],
+    ["a node by its host name", deployment({ nodeSelector: { "kubernetes.io/hostname": "n-1" } }), "nodeSelector"],
+    [
+      "a node by affinity",
+      pinned({ requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: byHost }] } }),
+      "nodeAffinity",
+    ],
+    [
+      "a node by a field",
+      pinned({ requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: byHost }] } }),
+      "nodeAffinity",
+    ],
+    [
+      "a node that is preferred",
+      pinned({
+        preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: { matchExpressions: byHost } }],
+      }),
+      "nodeAffinity",
+    ],
+    ["a probe of others", deployment({}, { readinessProbe: { httpGet: { host: "169.254.169.254" } } }), "another host"],
+    ["a handler of others", deployment({}, { lifecycle: { preStop: { tcpSocket: { host: "db" } } } }), "another host"],
+    ...["volumeName", "selector", "dataSource", "dataSourceRef"].map(
+      (field): Row => [`a claim's ${field}`, claim({ [field]: { a: "b" } }), field],
+    ),
+    ["a claim without a class", claim({ storageClassName: "" }), "storageClassName"],
+    ["a claim with a class by annotation", claim({}, { annotations: { [CLASS]: "" } }), "goes around"],
+    ["a claim of each copy's", workload({ volumeClaimTemplates: [{ spec: { volumeName: "v" } }] }), "volumeName"],
+    [
+      "a claim for as long as the pod",
+      deployment({
+        volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: { dataSource: { name: "d" } } } } }],
+      }),
+      "dataSource",
+    ],
   ])("%s", (_, manifest, words) => {
     expect(problems([manifest])).toEqual([expect.stringContaining(words)]);
   });
@@ -95,7 +245,7 @@ describe("refused is", () => {
     const pod = { hostNetwork: true, automountServiceAccountToken: false };
     const rules = { kinds: ["Pod", "CronJob.batch"] };
     expect(problems([object("v1", "Pod", { spec: pod })], rules)).toEqual([expect.stringContaining("hostNetwork")]);
-    const spec = { jobTemplate: { spec: { template: { spec: pod } } } };
+    const spec = { jobTemplate: { spec: { template: templateOf(pod) } } };
     expect(problems([object("batch/v1", "CronJob", { spec })], rules)).toEqual([
       expect.stringContaining("hostNetwork"),
     ]);
@@ -108,6 +258,10 @@ describe("refused is", () => {
     ["registry.example/shop", "registry.example/shopping/api:2", false],
     ["registry.example", "registry.example.evil/api:2", false],
     ["registry.example", "api:2", false],
+    ["registry.example", "registry.example/api:2", true],
+    ["registry.example", "registry.example:5000/api:2", false],
+    ["registry.example", "registry.example:2", false],
+    ["registry.example:5000", "registry.example:5000/api:2", true],
   ])("with the registry %s the image %s: %s", (registry, image, isAllowed) => {
     expect(problems([deployment({}, { image })], { registries: [registry] })).toHaveLength(isAllowed ? 0 : 1);
   });

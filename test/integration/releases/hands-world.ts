@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { withOwnPods } from "../../../src/agent/releases/render/own-pods.ts";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { DEFAULT_NAMES, objectName, operationRole } from "../../../src/crds/group.ts";
 import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
@@ -221,7 +222,7 @@ function pathOf(apiVersion: string, kind: string, { namespace, name }: ReleaseMa
   return `${root}/${apiVersion}/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`;
 }
 
-/** With the labels that the agent writes. */
+/** With the labels that the agent writes, and no pods but its own. */
 export function member(manifest: ReleaseManifest, more: Partial<ReleaseObject> = {}): ReleaseObject {
   const { metadata } = manifest;
   const labels = {
@@ -231,7 +232,7 @@ export function member(manifest: ReleaseManifest, more: Partial<ReleaseObject> =
     [APPLYSET_LABEL]: applySetId(objectName(DEPLOYMENT_ID), GRANTS),
     "app.kubernetes.io/managed-by": "sallyport",
   };
-  const labelled = { ...manifest, metadata: { ...metadata, labels } };
+  const labelled = withOwnPods({ ...manifest, metadata: { ...metadata, labels } }, DEPLOYMENT_ID);
   return { wave: 0, frozen: false, resourceId: metadata.name, ...more, manifest: labelled };
 }
 

@@ -107,6 +107,24 @@ const pod = (title: string, words: string, spec: object, container: object = {})
   ...{ title, words, ...RUNS },
   ...create(() => releasedDeployment("fresh", spec, container)),
 });
+/** An object of a release that a rollout may not make. */
+const made = (title: string, words: string, object: () => object): Attack<Who> => ({
+  ...{ title, words, ...RUNS },
+  ...create(object),
+});
+const claimOf = (spec: object): object => ({
+  spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...spec },
+});
+const marked = (pod: object, metadata: object = {}): object => {
+  const { spec } = releasedDeployment("fresh", pod) as unknown as {
+    readonly spec: { readonly template: { readonly metadata: object } };
+  };
+  const { template } = spec;
+  return { ...spec, template: { ...template, metadata: { ...template.metadata, ...metadata } } };
+};
+const PINNED = { nodeSelector: { "kubernetes.io/hostname": "n-1" } };
+const NETWORK = { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } };
+const security = (context: object): object => ({ securityContext: context });
 const volume = (source: object): object => ({ volumes: [{ name: "v", ...source }] });
 
 const ATTACKS: readonly Attack<Who>[] = [
@@ -239,6 +257,97 @@ const ATTACKS: readonly Attack<Who>[] = [
   pod("nor adds a capability", "adds no capability", {}, { securityContext: { capabilities: { add: ["SYS_ADMIN"] } } }),
   pod("nor takes a port of the node", "takes no port of a node", {}, { ports: [{ containerPort: 80, hostPort: 80 }] }),
   pod("nor pulls from elsewhere", "images of allowed registries only", {}, { image: "registry.example/shopping/x:1" }),
+  pod("nor pulls from another port", "images of allowed registries only", {}, { image: "other.example:5000/x:1" }),
+  pod("nor a node by its host name", "by name (nodeSelector", { nodeSelector: { "kubernetes.io/hostname": "n-1" } }),
+  pod("nor a node by affinity", "by name (nodeAffinity", {
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", operator: "Exists" }] }],
+        },
+      },
+    },
+  }),
+  pod("nor evicts others", "a priority of the system's own", { priorityClassName: "system-node-critical" }),
+  pod("nor changes the kernel", "no setting of a node's kernel", security({ sysctls: [{ name: "a.b", value: "1" }] })),
+  pod("nor leaves SELinux", "more than SELinux lets", {}, security({ seLinuxOptions: { type: "spc_t" } })),
+  pod("nor seccomp", "runs nothing Unconfined", security({ seccompProfile: { type: "Unconfined" } })),
+  pod("nor AppArmor", "runs nothing Unconfined", {}, security({ appArmorProfile: { type: "Unconfined" } })),
+  pod(
+    "nor has the kubelet ask another host",
+    "ask no other host",
+    {},
+    { readinessProbe: { httpGet: { port: 80, host: "db" } } },
+  ),
+  made("nor annotates a pod for another network", "annotates no pod", () =>
+    released("apps/v1", "Deployment", "fresh", {
+      spec: marked({}, { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } }),
+    }),
+  ),
+  {
+    title: "nor binds to another node what the customer has bound to one",
+    ...{ ...RUNS, words: "by name (nodeSelector" },
+    args: () => [
+      ...["patch", "deployment", "pinned", "-n", SHOP, "--dry-run=server", "-p"],
+      JSON.stringify({ spec: { template: { spec: { nodeSelector: { "kubernetes.io/hostname": "n-2" } } } } }),
+    ],
+  },
+  made("nor gives an account an identity of the cloud", "annotates no service account", () =>
+    released("v1", "ServiceAccount", "fresh", {}, { annotations: { "eks.amazonaws.com/role-arn": "a" } }),
+  ),
+  made("nor a Secret", "gives no service account a Secret", () =>
+    released("v1", "ServiceAccount", "fresh", { imagePullSecrets: [{ name: "theirs" }] }),
+  ),
+  made("nor labels its pods as another deployment's", "makes pods with the label", () =>
+    released("apps/v1", "StatefulSet", "fresh", {
+      spec: {
+        ...marked({}, { labels: { app: "fresh" } }),
+        ...{ selector: { matchLabels: { app: "fresh" } }, serviceName: "fresh" },
+      },
+    }),
+  ),
+  made("nor has a workload choose others' pods", "chooses pods with the label", () =>
+    released("apps/v1", "DaemonSet", "fresh", { spec: { ...marked({}), selector: { matchLabels: { app: "fresh" } } } }),
+  ),
+  made("nor opens all pods by a NetworkPolicy", "chooses pods with the label", () =>
+    released("networking.k8s.io/v1", "NetworkPolicy", "fresh", { spec: { podSelector: {}, ingress: [{}] } }),
+  ),
+  made("nor keeps all pods where they are", "chooses pods with the label", () =>
+    released("policy/v1", "PodDisruptionBudget", "fresh", { spec: { selector: {}, maxUnavailable: 0 } }),
+  ),
+  made("nor leads to the customer's pods", "chooses pods with the label", () =>
+    released("v1", "Service", "fresh", { spec: { selector: { app: "web" }, ports: [{ port: 80 }] } }),
+  ),
+  made("nor scales what is no workload", "scales Deployments and StatefulSets only", () =>
+    released("autoscaling/v2", "HorizontalPodAutoscaler", "fresh", {
+      spec: { scaleTargetRef: { apiVersion: "a.example/v1", kind: "Deployment", name: "web" }, maxReplicas: 2 },
+    }),
+  ),
+  made("nor claims a volume that is there", "no volume and no data that is there", () =>
+    released("v1", "PersistentVolumeClaim", "fresh", claimOf({ volumeName: "theirs" })),
+  ),
+  made("nor a copy of another claim", "no volume and no data that is there", () =>
+    released("apps/v1", "StatefulSet", "fresh", {
+      spec: {
+        ...marked({}),
+        serviceName: "fresh",
+        volumeClaimTemplates: [
+          { metadata: { name: "d" }, ...claimOf({ dataSource: { kind: "PersistentVolumeClaim", name: "theirs" } }) },
+        ],
+      },
+    }),
+  ),
+  made("nor a volume without a class", "without a class", () =>
+    released("v1", "PersistentVolumeClaim", "fresh", claimOf({ storageClassName: "" })),
+  ),
+  made("nor one for as long as a pod", "without a class", () =>
+    releasedDeployment("fresh", volume({ ephemeral: { volumeClaimTemplate: claimOf({ storageClassName: "" }) } })),
+  ),
+  made("nor a class by an annotation", "claims no volume by the annotation", () =>
+    released("v1", "PersistentVolumeClaim", "fresh", claimOf({}), {
+      annotations: { "volume.beta.kubernetes.io/storage-class": "" },
+    }),
+  ),
   {
     title: "nor does all that in a CronJob",
     ...{ ...RUNS, words: "in the node's own network" },
@@ -451,7 +560,7 @@ const ATTACKS: readonly Attack<Who>[] = [
   },
 ];
 
-const OPTIONS = { registries: [REGISTRY] };
+const OPTIONS = { registries: [REGISTRY, "other.example"] };
 const attacked = {
   cluster,
   kubeconfigs,
@@ -499,6 +608,8 @@ beforeAll(async () => {
     releasedDeployment("member"),
     // The customer has given it the node's network.
     releasedDeployment("touched", { hostNetwork: true, serviceAccountName: "own" }),
+    // The customer has bound it to a node, and to a network.
+    released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
     content("rel-1") as Record<string, unknown>,
     ...["waiting", "denied", "ended"].map((name) => rollout(name) as Record<string, unknown>),
     rollout("leaving", { action: "delete" }) as Record<string, unknown>,
@@ -587,6 +698,20 @@ describe("let through", () => {
       "it changes what was installed",
       "rollout",
       ["annotate", "deployment", "member", "-n", SHOP, "a=b", "--dry-run=server"],
+    ],
+    [
+      "it changes what the customer has bound to a node",
+      "rollout",
+      [
+        "patch",
+        "deployment",
+        "pinned",
+        "-n",
+        SHOP,
+        "--dry-run=server",
+        "-p",
+        JSON.stringify({ spec: { paused: true } }),
+      ],
     ],
     ["it prunes it", "rollout", ["delete", "deployment", "member", "-n", SHOP, "--dry-run=server"]],
     [

@@ -48,7 +48,7 @@ export function releasedDeployment(
   container: object = {},
   metadata: object = {},
 ): Released {
-  const labels = { app: name };
+  const labels = { app: name, [DEPLOYMENT_ID_LABEL]: DEPLOYMENT_ID };
   const containers = [{ name: "c", image: `${REGISTRY}/api:2`, ...container }];
   const template = { metadata: { labels }, spec: { automountServiceAccountToken: false, containers, ...pod } };
   return released("apps/v1", "Deployment", name, { spec: { selector: { matchLabels: labels }, template } }, metadata);

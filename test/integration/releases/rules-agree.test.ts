@@ -5,8 +5,9 @@ import { apiRequest } from "../../../lab/cluster/api-request.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
+import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../src/operator/rollouts/release-rules.ts";
-import { GRANTS, SHOP } from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { MEMBER, REGISTRY, type Released, ROLLOUT_RUN, released, releasedDeployment } from "./released-objects.ts";
 
@@ -29,6 +30,13 @@ const PATHS: Readonly<Record<string, string>> = {
   Ingress: "/apis/networking.k8s.io/v1/namespaces/shop/ingresses",
   Secret: "/api/v1/namespaces/shop/secrets",
   ConfigMap: "/api/v1/namespaces/shop/configmaps",
+  ServiceAccount: "/api/v1/namespaces/shop/serviceaccounts",
+  PersistentVolumeClaim: "/api/v1/namespaces/shop/persistentvolumeclaims",
+  StatefulSet: "/apis/apps/v1/namespaces/shop/statefulsets",
+  Job: "/apis/batch/v1/namespaces/shop/jobs",
+  NetworkPolicy: "/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies",
+  PodDisruptionBudget: "/apis/policy/v1/namespaces/shop/poddisruptionbudgets",
+  HorizontalPodAutoscaler: "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers",
 };
 
 /** Creates it in a dry run, as the account of a rollout that has every right. */
@@ -39,35 +47,74 @@ async function tried(object: Released): Promise<Answer> {
   return { status, words: String((body as { readonly message?: string }).message ?? "") };
 }
 
-const own = released("v1", "ServiceAccount", "own");
+/** What the release brings besides: an account, and what an autoscaler may scale. */
+const BESIDES = [released("v1", "ServiceAccount", "own"), releasedDeployment("scaled")];
 
 function judged(object: Released, rules: ReleaseRules): readonly string[] {
   const line = (manifest: Released): ReleaseObject => ({ wave: 0, frozen: false, resourceId: "api", manifest });
-  return releaseProblems([line(own), line(object)], rules).map(({ message }) => message);
+  return releaseProblems([...BESIDES, object].map(line), rules).map(({ message }) => message);
 }
 
 /** Mostly absent, so that many objects are in order and most others break one rule. */
 const maybe = <Value>(...values: readonly Value[]): fc.Arbitrary<Value | undefined> =>
   fc.oneof({ arbitrary: fc.constant(undefined), weight: 9 }, { arbitrary: fc.constantFrom(...values), weight: 1 });
+/** At most so many of these fields, so that most objects that break a rule break one. */
+const some = <Fields extends object>(
+  fields: { readonly [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
+  most: number,
+): fc.Arbitrary<Partial<Fields>> =>
+  fc
+    .tuple(fc.record(fields), fc.subarray(Object.keys(fields), { maxLength: most }))
+    .map(
+      ([all, kept]) =>
+        Object.fromEntries(Object.entries(all).filter(([name]) => kept.includes(name))) as Partial<Fields>,
+    );
 const defined = (fields: Readonly<Record<string, unknown>>): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-const CONTAINER = fc
-  .record({
+const handled = (where: string, handler: object): object =>
+  where.endsWith("Probe") ? { [where]: handler } : { lifecycle: { [where]: handler } };
+
+/** Of pods and containers. */
+const SECURITY = some(
+  {
+    seLinuxOptions: fc.constantFrom(
+      { type: "container_t", level: "s0" },
+      { type: "spc_t" },
+      { user: "u" },
+      { role: "r" },
+      {},
+    ),
+    seccompProfile: fc.constantFrom({ type: "RuntimeDefault" }, { type: "Unconfined" }),
+    appArmorProfile: fc.constantFrom({ type: "RuntimeDefault" }, { type: "Unconfined" }),
+    windowsOptions: fc.constantFrom({ hostProcess: false }, { runAsUserName: "a" }),
+  },
+  1,
+).map(defined);
+
+const CONTAINER = some(
+  {
     image: fc.constantFrom(
       ...[`${REGISTRY}/api:2`, `${REGISTRY}/api@sha256:${"a".repeat(64)}`, REGISTRY, `${REGISTRY}:1`],
-      ...["api:2", "registry.example/shopping/x:1"],
+      ...["api:2", "registry.example/shopping/x:1", "other.example:5000/api:2", "other.example/api:2"],
     ),
-    privileged: maybe(true, false),
-    allowPrivilegeEscalation: maybe(true, false),
-    procMount: maybe("Default", "Unmasked"),
-    add: maybe(["NET_BIND_SERVICE"], ["SYS_ADMIN"], ["NET_BIND_SERVICE", "SYS_TIME"], []),
-    hostPort: maybe(0, 80),
-  })
-  .map(({ image, add, hostPort, ...security }) => ({
-    image,
-    securityContext: defined({ ...security, ...(add && { capabilities: { add, drop: ["ALL"] } }) }),
-    ...(hostPort !== undefined && { ports: [{ containerPort: 80, hostPort }] }),
-  }));
+    asks: fc.record({
+      host: fc.constantFrom("db.example", ""),
+      where: fc.constantFrom("livenessProbe", "readinessProbe", "startupProbe", "postStart", "preStop"),
+    }),
+    security: SECURITY,
+    privileged: fc.constantFrom(true, false),
+    allowPrivilegeEscalation: fc.constantFrom(true, false),
+    procMount: fc.constantFrom("Default", "Unmasked"),
+    add: fc.constantFrom(["NET_BIND_SERVICE"], ["SYS_ADMIN"], ["NET_BIND_SERVICE", "SYS_TIME"], []),
+    hostPort: fc.constantFrom(0, 80),
+  },
+  1,
+).map(({ image = `${REGISTRY}/api:2`, add, hostPort, asks, security, ...own }) => ({
+  image,
+  ...(asks && handled(asks.where, { httpGet: { port: 80, host: asks.host } })),
+  securityContext: defined({ ...own, ...security, ...(add && { capabilities: { add, drop: ["ALL"] } }) }),
+  ...(hostPort !== undefined && { ports: [{ containerPort: 80, hostPort }] }),
+}));
 
 const VOLUME = fc.constantFrom<object>(
   { emptyDir: {} },
@@ -82,27 +129,101 @@ const VOLUME = fc.constantFrom<object>(
   { image: { reference: "i:1" } },
 );
 
-const POD = fc
-  .record({
-    hostNetwork: maybe(true, false),
-    hostPID: maybe(true, false),
-    hostIPC: maybe(true, false),
-    serviceAccountName: maybe("own", "customers", "default"),
-    serviceAccount: maybe("own", "customers"),
-    automountServiceAccountToken: maybe(true, false),
-    nodeName: maybe("n-1"),
-    volumes: fc.option(fc.array(VOLUME, { maxLength: 2 }), { nil: undefined }),
-    first: fc.option(CONTAINER, { nil: undefined }),
-    container: CONTAINER,
-  })
-  .map(({ volumes, first, container, ...fields }) => {
-    const pod = defined({
-      ...fields,
-      volumes: volumes?.map((volume, index) => ({ name: `v-${index}`, ...volume })),
-      initContainers: first && [{ name: "i", ...first }],
-    });
-    return { pod, container };
+const CLASS = "volume.beta.kubernetes.io/storage-class";
+/** A claim by itself, of a copy or of a pod. */
+const CLAIM = some(
+  {
+    annotated: fc.constantFrom({ [CLASS]: "" }, { [CLASS]: "fast" }, { a: "b" }),
+    volumeName: fc.constantFrom("v", ""),
+    selector: fc.constantFrom({}, { matchLabels: { a: "b" } }),
+    dataSource: fc.constantFrom({ kind: "PersistentVolumeClaim", name: "theirs" }),
+    dataSourceRef: fc.constantFrom({ kind: "PersistentVolumeClaim", name: "theirs" }),
+    storageClassName: fc.constantFrom("", "fast"),
+  },
+  1,
+).map(({ annotated, ...spec }) => ({
+  metadata: defined({ annotations: annotated }),
+  spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...defined(spec) },
+}));
+const EPHEMERAL = CLAIM.map((volumeClaimTemplate) => ({ ephemeral: { volumeClaimTemplate } }));
+
+const EXPRESSION = fc.constantFrom("kubernetes.io/hostname", "disk").map((key) => ({
+  matchExpressions: [{ key, operator: "Exists" }],
+}));
+const BY_FIELD = { matchFields: [{ key: "metadata.name", operator: "In", values: ["n-1"] }] };
+const TERM = fc.oneof({ arbitrary: EXPRESSION, weight: 4 }, { arbitrary: fc.constant(BY_FIELD), weight: 1 });
+const AFFINITY = fc
+  .record({ term: TERM, isRequired: fc.boolean() })
+  .map(({ term, isRequired }) =>
+    isRequired
+      ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } }
+      : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: term }] },
+  )
+  .map((nodeAffinity) => ({ nodeAffinity }));
+const OWN = { [DEPLOYMENT_ID_LABEL]: DEPLOYMENT_ID };
+/** Mostly of the object's own pods. */
+const LABELS = fc.oneof(
+  { arbitrary: fc.constantFrom<object>(OWN, { ...OWN, app: "a" }), weight: 4 },
+  {
+    arbitrary: fc.constantFrom<object | undefined>(undefined, {}, { app: "a" }, { [DEPLOYMENT_ID_LABEL]: "other" }),
+    weight: 2,
+  },
+);
+const SELECTOR = LABELS.chain((matchLabels) =>
+  fc.constantFrom(
+    defined({ matchLabels }),
+    defined({ matchLabels, matchExpressions: [{ key: "a", operator: "Exists" }] }),
+  ),
+);
+
+const POD = some(
+  {
+    hostNetwork: fc.constantFrom(true, false),
+    hostPID: fc.constantFrom(true, false),
+    hostIPC: fc.constantFrom(true, false),
+    serviceAccountName: fc.constantFrom("own", "customers", "default"),
+    serviceAccount: fc.constantFrom("own", "customers"),
+    automountServiceAccountToken: fc.constantFrom(true, false),
+    nodeName: fc.constantFrom("n-1"),
+    nodeSelector: fc.constantFrom({ disk: "ssd" }, { "kubernetes.io/hostname": "n-1" }),
+    affinity: AFFINITY,
+    hostAliases: fc.constantFrom([{ ip: "127.0.0.1", hostnames: ["a"] }]),
+    priorityClassName: fc.constantFrom("system-node-critical"),
+    security: SECURITY,
+    sysctls: fc.constantFrom([{ name: "net.ipv4.ip_local_port_range", value: "1 2" }], []),
+    annotations: fc.constantFrom(
+      ...["iam.amazonaws.com/role", "k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network", "a"].map(
+        (name) => ({ [name]: "a" }),
+      ),
+      { "container.apparmor.security.beta.kubernetes.io/c": "runtime/default" },
+    ),
+    volumes: fc.array(fc.oneof({ arbitrary: VOLUME, weight: 5 }, { arbitrary: EPHEMERAL, weight: 2 }), {
+      maxLength: 2,
+    }),
+    first: CONTAINER,
+  },
+  1,
+).map(({ volumes, first, security, sysctls, annotations, ...fields }) => {
+  const pod = defined({
+    ...fields,
+    securityContext: defined({ ...security, sysctls }),
+    volumes: volumes?.map((volume, index) => ({ name: `v-${index}`, ...volume })),
+    initContainers: first && [{ name: "i", ...first }],
   });
+  return { pod, annotations };
+});
+
+/** A Deployment of it, and what is in its `spec`. */
+const WORKLOAD = fc.tuple(POD, CONTAINER).map(([{ pod, annotations }, container]) => {
+  const deployment = releasedDeployment("api", pod, container);
+  const { template, ...rest } = deployment.spec as { readonly template: { readonly metadata: object } };
+  const metadata = { ...template.metadata, ...(annotations && { annotations }) };
+  return { ...deployment, spec: { ...rest, template: { ...template, metadata } } };
+});
+const RUN = WORKLOAD.map(({ spec: { template } }) => {
+  const pod = (template as unknown as { readonly spec: object }).spec;
+  return { template: { ...template, spec: { ...pod, restartPolicy: "Never" } } };
+});
 
 const METADATA = fc
   .record({
@@ -112,28 +233,99 @@ const METADATA = fc
   .map(defined);
 
 const OBJECT: fc.Arbitrary<Released> = fc.oneof(
-  { arbitrary: POD.map(({ pod, container }) => releasedDeployment("api", pod, container)), weight: 6 },
+  { arbitrary: WORKLOAD, weight: 6 },
   {
-    arbitrary: POD.map(({ pod, container }) => {
-      const { spec } = releasedDeployment("api", { ...pod, restartPolicy: "Never" }, container) as unknown as {
-        readonly spec: { readonly template: object };
-      };
-      const jobTemplate = { spec: { template: spec.template } };
-      return released("batch/v1", "CronJob", "api", { spec: { schedule: "0 0 1 1 *", jobTemplate } });
+    arbitrary: fc
+      .record({ workload: WORKLOAD, selector: SELECTOR, labels: LABELS })
+      .map(({ workload, selector, labels }) => {
+        const template = { ...workload.spec.template, metadata: defined({ labels }) };
+        return { ...workload, spec: { selector, template } };
+      }),
+    weight: 2,
+  },
+  {
+    arbitrary: fc.record({ workload: WORKLOAD, claim: CLAIM }).map(({ workload: { spec }, claim }) => {
+      const volumeClaimTemplates = [{ ...claim, metadata: { ...claim.metadata, name: "data" } }];
+      return released("apps/v1", "StatefulSet", "api", { spec: { ...spec, serviceName: "api", volumeClaimTemplates } });
     }),
     weight: 2,
+  },
+  {
+    arbitrary: RUN.map((spec) =>
+      released("batch/v1", "CronJob", "api", { spec: { schedule: "0 0 1 1 *", jobTemplate: { spec } } }),
+    ),
+    weight: 2,
+  },
+  {
+    arbitrary: fc.record({ run: RUN, manualSelector: maybe(true, false) }).map(({ run, manualSelector }) =>
+      released("batch/v1", "Job", "api", {
+        spec: { ...run, ...defined({ manualSelector }), ...(manualSelector && { selector: { matchLabels: OWN } }) },
+      }),
+    ),
+    weight: 1,
+  },
+  {
+    arbitrary: fc
+      .record({
+        annotations: maybe({}, { "eks.amazonaws.com/role-arn": "a" }),
+        list: maybe("secrets", "imagePullSecrets"),
+      })
+      .map(({ annotations, list }) =>
+        released(
+          "v1",
+          "ServiceAccount",
+          "api",
+          list === undefined ? {} : { [list]: [{ name: "a" }] },
+          defined({ annotations }),
+        ),
+      ),
+    weight: 1,
+  },
+  {
+    arbitrary: CLAIM.map(({ metadata, spec }) => released("v1", "PersistentVolumeClaim", "api", { spec }, metadata)),
+    weight: 2,
+  },
+  {
+    arbitrary: SELECTOR.map((podSelector) =>
+      released("networking.k8s.io/v1", "NetworkPolicy", "api", { spec: { podSelector } }),
+    ),
+    weight: 1,
+  },
+  {
+    arbitrary: fc
+      .option(SELECTOR, { nil: undefined })
+      .map((selector) =>
+        released("policy/v1", "PodDisruptionBudget", "api", { spec: { maxUnavailable: 1, ...defined({ selector }) } }),
+      ),
+    weight: 1,
+  },
+  {
+    // That the release brings what is scaled, the operator alone can tell.
+    arbitrary: fc
+      .record({
+        apiVersion: fc.constantFrom("apps/v1", "apps/v1", "v1", "apps.example/v1"),
+        kind: fc.constantFrom("Deployment", "Deployment", "ReplicaSet", "DaemonSet"),
+      })
+      .map((target) =>
+        released("autoscaling/v2", "HorizontalPodAutoscaler", "api", {
+          spec: { scaleTargetRef: { ...target, name: "scaled" }, maxReplicas: 2 },
+        }),
+      ),
+    weight: 1,
   },
   {
     arbitrary: fc
       .record({
         type: maybe("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"),
         externalIPs: maybe(["192.0.2.1"]),
+        selector: LABELS,
       })
-      .map(({ type, externalIPs }) =>
+      .map(({ type, externalIPs, selector }) =>
         released("v1", "Service", "api", {
           spec: defined({
             type,
             externalIPs,
+            selector,
             ports: [{ port: 80 }],
             externalName: type === "ExternalName" ? "e.x" : undefined,
           }),
@@ -174,7 +366,7 @@ beforeAll(async () => {
   ca = await readFile(cluster().caFile, "utf8");
 }, 120_000);
 
-const NARROW = { registries: [REGISTRY], mayExpose: false, kinds: RELEASE_KINDS };
+const NARROW = { registries: [REGISTRY, "other.example"], mayExpose: false, kinds: RELEASE_KINDS };
 const WIDE = { registries: [], mayExpose: true, kinds: RELEASE_KINDS };
 const SECRET = released("v1", "Secret", "api");
 const BORROWING = releasedDeployment("api", { serviceAccountName: "customers" });
@@ -219,7 +411,7 @@ test.each([
             : { status: 403, words: expect.stringContaining("ValidatingAdmissionPolicy") },
         );
       }),
-      { numRuns: 400 },
+      { numRuns: 600 },
     );
     expect(seen.passed).toBeGreaterThan(20);
     expect(seen.refused).toBeGreaterThan(100);

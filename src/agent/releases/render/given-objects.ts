@@ -1,6 +1,7 @@
 import { HOOK_ANNOTATION } from "../../../contract/stacks/manifest-problems.ts";
 import type { ManifestsConfig } from "../../../contract/stacks/manifests-config.ts";
 import type { Manifest } from "../../../crds/manifest.ts";
+import { withOwnPods } from "./own-pods.ts";
 import { hashOf } from "./plain-json.ts";
 import { type ReleaseIdentity, releaseLabels } from "./release-labels.ts";
 import type { RenderProblem } from "./render-problem.ts";
@@ -13,7 +14,7 @@ const METADATA: ReadonlySet<string> = new Set(["name", "namespace", "labels", "a
 const MAX_JOB_NAME = 63;
 const HASH_DIGITS = 10;
 
-/** The objects of manifests as they are, with a namespace and the labels by which they are found again. */
+/** The objects of manifests with a namespace, the labels by which they are found again, and no pods but the deployment's. */
 export function givenObjects(
   identity: ReleaseIdentity,
   namespaces: readonly string[],
@@ -31,7 +32,7 @@ export function givenObjects(
       labels: releaseLabels(identity, id, labels ?? {}),
       ...(isAnnotated && { annotations }),
     };
-    return { ...object, metadata };
+    return withOwnPods({ ...object, metadata }, identity.deploymentId);
   });
   return { manifests, problems };
 }

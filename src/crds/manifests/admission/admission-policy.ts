@@ -28,6 +28,11 @@ export function forbid(expression: string, message: string): Validation {
   return { expression, message, reason: "Forbidden" };
 }
 
+/** CEL: what stands between the brackets of a list. */
+export function quoted(words: readonly string[]): string {
+  return words.map((each) => `'${each}'`).join(", ");
+}
+
 /** CEL: a service account or a node asks, not a person. */
 export const MACHINE =
   "request.userInfo.username.startsWith('system:serviceaccount:') || request.userInfo.username.startsWith('system:node:') || " +

@@ -2,9 +2,11 @@ import type { InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { POD_KINDS, RELEASE_RESOURCES } from "../../operations/release-kinds.ts";
 import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL } from "../../release-names.ts";
-import { forbid, type Match, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
+import { forbid, type Match, type Named, quoted, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { NOW_AND_WAS } from "./machine-policies.ts";
 import { outsideSystem } from "./operator-admission.ts";
+import { MEMBER_VARIABLES, memberRules } from "./release-objects/member-rules.ts";
+import { containerRules, POD_VARIABLES, podRules } from "./release-objects/pod-rules.ts";
 
 /** What the customer lets releases install. */
 export interface ReleaseOptions {
@@ -50,8 +52,11 @@ function releaseAccountsOnly(names: InstallationNames): readonly Named[] {
   return [{ name: "made-by-the-account-of-a-rollout", expression }];
 }
 
-function quoted(words: readonly string[]): string {
-  return words.map((each) => `'${each}'`).join(", ");
+function templateOf(state: "now" | "was"): string {
+  const [direct, inJob] = ["", "[?'jobTemplate'][?'spec']"].map(
+    (between) => `variables.${state}[?'spec']${between}[?'template'].orValue({})`,
+  );
+  return `variables.kind == 'CronJob.batch' ? ${inJob} : ${direct}`;
 }
 
 /** CEL: the kind of the written object with its group, and the pod that it runs, if it does. */
@@ -68,12 +73,8 @@ const WRITTEN: readonly Named[] = [
       "variables.now[?'spec'].orValue({}) != variables.was[?'spec'].orValue({}))",
   },
   { name: "runsPods", expression: `variables.changes && variables.kind in [${quoted(POD_KINDS)}]` },
-  {
-    name: "pod",
-    expression:
-      "variables.kind == 'CronJob.batch' ? variables.now[?'spec'][?'jobTemplate'][?'spec'][?'template'][?'spec'].orValue({}) : " +
-      "variables.now[?'spec'][?'template'][?'spec'].orValue({})",
-  },
+  { name: "template", expression: templateOf("now") },
+  { name: "pod", expression: "variables.template[?'spec'].orValue({})" },
   {
     name: "account",
     expression:
@@ -91,15 +92,14 @@ export function rolloutObjects(
   names: InstallationNames,
   { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false }: ReleaseOptions,
 ): readonly Manifest[] {
-  const containers = ["containers", "initContainers", "ephemeralContainers"].map(
-    (list) => `variables.pod[?'${list}'].orValue([])`,
-  );
   const from = quoted(registries.length === 0 ? [""] : registries);
   return validatingPolicy("sallyport-rollout-objects", EVERY_WRITE, {
     matchConditions: releaseAccountsOnly(names),
     variables: [
       ...WRITTEN,
-      { name: "containers", expression: containers.join(" + ") },
+      { name: "wasTemplate", expression: templateOf("was") },
+      ...POD_VARIABLES,
+      ...MEMBER_VARIABLES,
       // An empty list is one empty name, which a template can write.
       { name: "registries", expression: `[${from}].filter(r, r != '')` },
       { name: "mayExpose", expression: `'${String(mayExpose)}' == 'true'` },
@@ -113,6 +113,7 @@ export function rolloutObjects(
       ...ownership(),
       ...podRules(),
       ...containerRules(),
+      ...memberRules(),
       ...exposureRules(),
     ],
   });
@@ -149,63 +150,6 @@ function ownership(): readonly Validation[] {
     forbid(
       "request.operation != 'CREATE' || variables.now[?'metadata'][?'generateName'].orValue('') == ''",
       "a rollout names what it makes (no generateName)",
-    ),
-  ];
-}
-
-/** Volumes that bring nothing of the node and no Secret of another namespace. */
-const VOLUMES = ["configMap", "emptyDir", "persistentVolumeClaim", "downwardAPI", "ephemeral", "secret", "projected"];
-
-function podRules(): readonly Validation[] {
-  const tokens =
-    "variables.pod[?'volumes'].orValue([]).exists(v, v[?'projected'][?'sources'].orValue([]).exists(s, 'serviceAccountToken' in s))";
-  return [
-    forbid(
-      "!variables.runsPods || ['hostNetwork', 'hostPID', 'hostIPC'].all(f, variables.pod[?f].orValue(false) == false)",
-      "a rollout runs no pod in the node's own network, processes or IPC",
-    ),
-    forbid(
-      `!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v.all(k, k in [${quoted(["name", ...VOLUMES])}]))`,
-      `a rollout uses volumes of these kinds only: ${VOLUMES.join(", ")}`,
-    ),
-    forbid(
-      "!variables.runsPods || variables.account != 'default' || " +
-        `(variables.pod[?'automountServiceAccountToken'].orValue(true) == false && !${tokens})`,
-      "a rollout gives no pod the token of the namespace's own service account (automountServiceAccountToken must be false)",
-    ),
-    forbid(
-      "!variables.runsPods || variables.pod[?'nodeName'].orValue('') == ''",
-      "a rollout chooses no node by name (nodeName)",
-    ),
-  ];
-}
-
-function containerRules(): readonly Validation[] {
-  const each = (rule: string): string => `!variables.runsPods || variables.containers.all(c, ${rule})`;
-  const security = (field: string): string => `c[?'securityContext'][?'${field}']`;
-  return [
-    forbid(
-      each(
-        `${security("privileged")}.orValue(false) == false && ${security("allowPrivilegeEscalation")}.orValue(false) == false`,
-      ),
-      "a rollout runs no privileged container, and none that may escalate its privileges",
-    ),
-    forbid(each(`${security("procMount")}.orValue('Default') == 'Default'`), "a rollout unmasks no /proc (procMount)"),
-    forbid(
-      each(`c[?'securityContext'][?'capabilities'][?'add'].orValue([]).all(a, a == 'NET_BIND_SERVICE')`),
-      "a rollout adds no capability to a container but NET_BIND_SERVICE",
-    ),
-    forbid(
-      each("c[?'ports'].orValue([]).all(p, p[?'hostPort'].orValue(0) == 0)"),
-      "a rollout takes no port of a node (hostPort)",
-    ),
-    forbid(
-      "variables.registries.size() == 0 || " +
-        each(
-          "variables.registries.exists(r, c[?'image'].orValue('') == r || c[?'image'].orValue('').startsWith(r + '@') || " +
-            "c[?'image'].orValue('').startsWith(r + ':') || c[?'image'].orValue('').startsWith(r.endsWith('/') ? r : r + '/'))",
-        ),
-      "a rollout pulls images of allowed registries only (releases.registries)",
     ),
   ];
 }

@@ -149,6 +149,30 @@ export const GOLDEN_CASES: readonly GoldenCase[] = [
               metadata: { name: "all" },
               spec: { podSelector: {} },
             },
+            {
+              apiVersion: "apps/v1",
+              kind: "Deployment",
+              metadata: { name: "proxy" },
+              spec: {
+                selector: { matchLabels: { app: "proxy" } },
+                template: {
+                  metadata: { labels: { app: "proxy" } },
+                  spec: { ...POD, restartPolicy: "Always" },
+                },
+              },
+            },
+            {
+              apiVersion: "v1",
+              kind: "Service",
+              metadata: { name: "proxy" },
+              spec: { selector: { app: "proxy" }, ports: [{ port: 80 }] },
+            },
+            {
+              apiVersion: "policy/v1",
+              kind: "PodDisruptionBudget",
+              metadata: { name: "proxy" },
+              spec: { selector: { matchLabels: { app: "proxy" } }, maxUnavailable: 1 },
+            },
           ],
         },
         [],

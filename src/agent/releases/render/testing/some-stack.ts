@@ -55,13 +55,46 @@ const worker = merged(
 const daemon = fc.record({ type: fc.constant("daemon"), ...workload, update, volumes: maybe(volumes(false)) });
 
 const POD = { automountServiceAccountToken: false, containers: [{ name: "c", image: "a" }], restartPolicy: "Never" };
+const selector = fc.constantFrom(
+  {},
+  { matchLabels: { app: "a" } },
+  { matchExpressions: [{ key: "app", operator: "Exists" }] },
+);
 const object = fc.oneof(
   fc.record({
     apiVersion: fc.constant("v1"),
     kind: fc.constantFrom("ConfigMap", "Service", "ServiceAccount", "PersistentVolumeClaim"),
   }),
-  fc.constant({ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy" }),
-  fc.constant({ apiVersion: "apps/v1", kind: "Deployment", spec: { template: { spec: POD } } }),
+  fc.record({
+    apiVersion: fc.constant("v1"),
+    kind: fc.constant("Service"),
+    spec: fc.record({ selector: maybe(fc.constantFrom({}, { app: "a" })) }),
+  }),
+  fc.record({
+    apiVersion: fc.constant("networking.k8s.io/v1"),
+    kind: fc.constant("NetworkPolicy"),
+    spec: maybe(fc.record({ podSelector: maybe(selector) })),
+  }),
+  fc.record({
+    apiVersion: fc.constant("policy/v1"),
+    kind: fc.constant("PodDisruptionBudget"),
+    spec: maybe(fc.record({ selector: maybe(selector) })),
+  }),
+  fc.record({
+    apiVersion: fc.constant("apps/v1"),
+    kind: fc.constantFrom("Deployment", "StatefulSet", "DaemonSet"),
+    spec: fc.record({
+      selector: maybe(selector),
+      template: fc.record({
+        metadata: maybe(fc.record({ labels: fc.constantFrom(null, {}, { app: "a" }) })),
+        spec: fc.constant(POD),
+      }),
+    }),
+  }),
+  fc.constant({
+    ...{ apiVersion: "batch/v1", kind: "CronJob" },
+    spec: { schedule: "@daily", jobTemplate: { spec: { template: { spec: POD } } } },
+  }),
   fc.record({
     apiVersion: fc.constant("batch/v1"),
     kind: fc.constant("Job"),

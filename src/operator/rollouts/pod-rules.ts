@@ -1,0 +1,126 @@
+import { isSet, listAt, type Node, nodeAt, textAt } from "./rule-nodes.ts";
+
+export interface PodRules {
+  /** Whether the release brings a service account of that name into the pod's namespace. */
+  readonly bringsAccount: (name: string) => boolean;
+  /** Beginnings of image names that may be pulled. Empty: any. */
+  readonly registries: readonly string[];
+}
+
+const HOST_NAMESPACES = ["hostNetwork", "hostPID", "hostIPC"];
+/** Volumes that bring nothing of the node and no Secret of another. */
+const VOLUMES = ["configMap", "emptyDir", "persistentVolumeClaim", "downwardAPI", "ephemeral", "secret", "projected"];
+/** Give a role in a cloud, a network beside the cluster's, or a weaker AppArmor. */
+const ANNOTATIONS = [
+  "iam.amazonaws.com/",
+  "k8s.v1.cni.cncf.io/",
+  "v1.multus-cni.io/",
+  "container.apparmor.security.beta.kubernetes.io/",
+];
+const HOSTNAME = "kubernetes.io/hostname";
+const SELINUX_TYPES = ["", "container_t", "container_init_t", "container_kvm_t"];
+
+/** What is refused of a pod, by its template. */
+export function podProblems(template: Node, { bringsAccount, registries }: PodRules): readonly string[] {
+  const pod = nodeAt(template, "spec");
+  const containers = ["containers", "initContainers", "ephemeralContainers"].flatMap((list) => listAt(pod, list));
+  const account = textAt(pod, "serviceAccountName") || textAt(pod, "serviceAccount") || "default";
+  return [
+    ...HOST_NAMESPACES.filter((field) => isSet(pod[field])).map((field) => `${field} shares the node's own`),
+    ...listAt(pod, "volumes")
+      .filter((volume) => !VOLUMES.some((kind) => volume[kind] !== undefined))
+      .map((volume) => `volume ${String(volume.name)} is of a kind that may not be used`),
+    ...(account === "default" || bringsAccount(account) ? [] : [`service account ${account} is not the release's own`]),
+    ...(account === "default" && pod.automountServiceAccountToken !== false
+      ? ["automountServiceAccountToken must be false without a service account of the release's own"]
+      : []),
+    ...(account === "default" && listAt(pod, "volumes").some(hasToken)
+      ? ["a projected token needs a service account of the release's own"]
+      : []),
+    ...placeProblems(pod),
+    ...Object.keys(nodeAt(template, "metadata", "annotations"))
+      .filter((name) => ANNOTATIONS.some((prefix) => name.startsWith(prefix)))
+      .map((name) => `the annotation ${name} may not be on a pod`),
+    ...(listAt(pod, "securityContext", "sysctls").length === 0 ? [] : ["sysctls change the node's kernel"]),
+    ...securityProblems("the pod", nodeAt(pod, "securityContext")),
+    ...containers.flatMap((container) => containerProblems(container, registries)),
+  ];
+}
+
+function hasToken(volume: Node): boolean {
+  return listAt(volume, "projected", "sources").some((source) => source.serviceAccountToken !== undefined);
+}
+
+/** A pod that chooses its node goes to where another pod's secrets are, and one of the system's priority evicts others. */
+function placeProblems(pod: Node): readonly string[] {
+  const affinity = nodeAt(pod, "affinity", "nodeAffinity");
+  const terms = [
+    ...listAt(affinity, "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"),
+    ...listAt(affinity, "preferredDuringSchedulingIgnoredDuringExecution").map(({ preference }) => nodeAt(preference)),
+  ];
+  const isNamed = terms.some(
+    (term) =>
+      listAt(term, "matchFields").length > 0 || listAt(term, "matchExpressions").some(({ key }) => key === HOSTNAME),
+  );
+  return [
+    ...(isSet(pod.nodeName) ? ["nodeName goes around the scheduler"] : []),
+    ...(nodeAt(pod, "nodeSelector")[HOSTNAME] === undefined ? [] : [`nodeSelector ${HOSTNAME} chooses a node by name`]),
+    ...(isNamed ? ["nodeAffinity chooses a node by name"] : []),
+    ...(textAt(pod, "priorityClassName").startsWith("system-") ? ["priorityClassName is the system's own"] : []),
+  ];
+}
+
+/** What the pod and each container may say, beside what containers alone may. */
+function securityProblems(whose: string, security: Node): readonly string[] {
+  const selinux = nodeAt(security, "seLinuxOptions");
+  const isUsual =
+    !isSet(selinux.user) && !isSet(selinux.role) && SELINUX_TYPES.includes(textAt(security, "seLinuxOptions", "type"));
+  return [
+    ...(isUsual ? [] : [`${whose} has seLinuxOptions of more than a container`]),
+    ...["seccompProfile", "appArmorProfile"]
+      .filter((profile) => textAt(security, profile, "type") === "Unconfined")
+      .map((profile) => `${whose} has no ${profile} (Unconfined)`),
+    ...(isSet(nodeAt(security, "windowsOptions").hostProcess) ? [`${whose} runs as a process of the host`] : []),
+  ];
+}
+
+function containerProblems(container: Node, registries: readonly string[]): readonly string[] {
+  const whose = `container ${String(container.name)}`;
+  const security = nodeAt(container, "securityContext");
+  const { add } = nodeAt(security, "capabilities");
+  return [
+    ...(isSet(security.privileged) ? [`${whose} is privileged`] : []),
+    ...(isSet(security.allowPrivilegeEscalation) ? [`${whose} may escalate its privileges`] : []),
+    ...(["", "Default"].includes(textAt(security, "procMount")) ? [] : [`${whose} unmasks /proc`]),
+    ...(Array.isArray(add) && add.some((each) => each !== "NET_BIND_SERVICE") ? [`${whose} adds capabilities`] : []),
+    ...(listAt(container, "ports").some(({ hostPort }) => isSet(hostPort))
+      ? [`${whose} takes a port of the node`]
+      : []),
+    ...securityProblems(whose, security),
+    ...(handlersOf(container).some(asksAnother) ? [`${whose} has the kubelet ask another host`] : []),
+    ...(registries.length === 0 || registries.some((each) => isFrom(textAt(container, "image"), each))
+      ? []
+      : [`${whose} has an image that is not of an allowed registry`]),
+  ];
+}
+
+function handlersOf(container: Node): readonly Node[] {
+  return [
+    ...["livenessProbe", "readinessProbe", "startupProbe"].map((probe) => nodeAt(container, probe)),
+    ...["postStart", "preStop"].map((moment) => nodeAt(container, "lifecycle", moment)),
+  ];
+}
+
+/** The kubelet asks from the node, past what NetworkPolicies say of the pod. */
+function asksAnother(handler: Node): boolean {
+  return ["httpGet", "tcpSocket"].some((way) => isSet(nodeAt(handler, way).host));
+}
+
+/**
+ * Whether the image's name begins with the whole of `registry`: `r.example/a` is not the beginning of `r.example/ab`. A
+ * registry without a path is followed by a path alone: `r.example:5000` is another server.
+ */
+function isFrom(image: string, registry: string): boolean {
+  if (image.startsWith(registry.endsWith("/") ? registry : `${registry}/`)) return true;
+  return registry.includes("/") && (image === registry || ["@", ":"].some((end) => image.startsWith(registry + end)));
+}
