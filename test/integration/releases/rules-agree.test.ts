@@ -201,21 +201,20 @@ const POD = some(
       maxLength: 2,
     }),
     first: CONTAINER,
-    container: CONTAINER,
   },
-  2,
-).map(({ volumes, first, container = {}, security, sysctls, annotations, ...fields }) => {
+  1,
+).map(({ volumes, first, security, sysctls, annotations, ...fields }) => {
   const pod = defined({
     ...fields,
     securityContext: defined({ ...security, sysctls }),
     volumes: volumes?.map((volume, index) => ({ name: `v-${index}`, ...volume })),
     initContainers: first && [{ name: "i", ...first }],
   });
-  return { pod, container, annotations };
+  return { pod, annotations };
 });
 
 /** A Deployment of it, and what is in its `spec`. */
-const WORKLOAD = POD.map(({ pod, container, annotations }) => {
+const WORKLOAD = fc.tuple(POD, CONTAINER).map(([{ pod, annotations }, container]) => {
   const deployment = releasedDeployment("api", pod, container);
   const { template, ...rest } = deployment.spec as { readonly template: { readonly metadata: object } };
   const metadata = { ...template.metadata, ...(annotations && { annotations }) };
