@@ -118,7 +118,8 @@ export class HandsWorld {
     const path = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/${ROLLOUT.plural}`;
     const answer = await this.send("POST", path, { ...body, spec: { ...spec, ...times } });
     return {
-      ...{ rollout: answer as Rollout, objects: [], former: [], formerRef: undefined },
+      ...{ rollout: answer as Rollout, objects: [], former: [] },
+      formerRef: action === "update" ? { name: "rel-0", digest } : undefined,
       ...{ takeOver: [], namespaces: [], ...parts },
     };
   }
