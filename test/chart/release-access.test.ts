@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
 import { openNamespaceToReleases, openReleases } from "../../src/crds/manifests/installation.ts";
-import { RELEASE_RESOURCES } from "../../src/crds/operations/release-kinds.ts";
+import { RELEASE_RESOURCES } from "../../src/crds/released/release-kinds.ts";
 import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();

@@ -1,6 +1,6 @@
 import type { Manifest } from "../../../src/crds/manifest.ts";
 import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
-import { groupOf, RELEASE_RESOURCES } from "../../../src/crds/operations/release-kinds.ts";
+import { groupOf, RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
 import { MARKS, object, when } from "./chart-objects.ts";
 
 /** Placeholders for the customer's values in the text of a policy. */

@@ -1,4 +1,4 @@
-import { RELEASE_RESOURCES } from "../../../src/crds/operations/release-kinds.ts";
+import { RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
 import { type Branch, branch, flag, leaf, list } from "./chart-value.ts";
 
 const KINDS = Object.keys(RELEASE_RESOURCES);

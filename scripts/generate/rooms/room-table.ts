@@ -147,9 +147,10 @@ const CLI_FOLDERS: Readonly<Record<string, Part>> = {
 };
 
 const CRDS_FOLDERS: Readonly<Record<string, Part>> = {
-  manifests: { is: "`roles` (RBAC), `admission` (policies)", imports: ["kinds", "operations"] },
-  kinds: { is: "our kinds, and who may lend and decide", imports: ["operations"] },
-  operations: { is: "one file each", imports: [] },
+  manifests: { is: "`roles` (RBAC), `admission` (policies)", imports: ["kinds", "operations", "released"] },
+  kinds: { is: "our kinds, and who may lend and decide", imports: ["operations", "released"] },
+  operations: { is: "one file each", imports: ["released"] },
+  released: { is: "what a release may install, and the commands of releases", imports: [] },
 };
 
 const TUNNEL_FOLDERS: Readonly<Record<string, Part>> = {

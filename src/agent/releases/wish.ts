@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
-import type { Rollout, RolloutAction } from "../../crds/kinds/rollout.ts";
+import { FINAL_ROLLOUT_STATES, type Rollout, type RolloutAction } from "../../crds/kinds/rollout.ts";
 import type { ReleaseRecord } from "./release-record.ts";
 
 /** What the platform wants done in the cluster: at most one Rollout, whose name is made of `rolloutId`. */
@@ -51,14 +51,7 @@ export const RETRIES: Readonly<Partial<Record<DeploymentStatus, DeploymentStatus
 };
 
 /** States from which a rollout goes nowhere. */
-export const FINAL_STATES: ReadonlySet<string> = new Set([
-  "Succeeded",
-  "RolledBack",
-  "Failed",
-  "Denied",
-  "Superseded",
-  "Aborted",
-]);
+export const FINAL_STATES: ReadonlySet<string> = new Set(FINAL_ROLLOUT_STATES);
 
 /**
  * The wish of this deployment, or undefined. The same wish has the same id in each process and after each restart; only

@@ -1,6 +1,6 @@
 import Type from "typebox";
-import { RELEASE_PREFIX } from "../operations/releases.ts";
 import { TIERS } from "../plan.ts";
+import { RELEASE_PREFIX } from "../released/releases.ts";
 import {
   Conditions,
   DateTime,

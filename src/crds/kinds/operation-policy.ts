@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { inScope } from "../operations/catalog.ts";
 import { UNATTENDED_DEBUG } from "../operations/debug.ts";
-import { RELEASE_OPERATIONS, RELEASE_PREFIX, ROLLBACK } from "../operations/releases.ts";
+import { RELEASE_OPERATIONS, RELEASE_PREFIX, ROLLBACK } from "../released/releases.ts";
 import { DeploymentRef, Line, rules, Words } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 import { ReleaseWindow } from "./release-window.ts";

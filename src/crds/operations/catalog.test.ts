@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
+import { isRelease } from "../released/releases.ts";
 import { OPERATIONS, tierOf } from "./catalog.ts";
 import { DEBUG_OPERATIONS } from "./debug.ts";
 import { MACHINE_OPERATIONS } from "./machines.ts";
-import { isRelease } from "./releases.ts";
 
 const THEIRS = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
   operations.map((operation) => ({ ...operation, plugin, command: `${plugin}/${operation.name}` })),

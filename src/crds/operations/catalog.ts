@@ -1,4 +1,5 @@
 import type { Tier } from "../plan.ts";
+import { RELEASE_OPERATIONS } from "../released/releases.ts";
 import { CORDON_NODE } from "./cordon-node.ts";
 import { DEBUG_OPERATIONS } from "./debug.ts";
 import { DELETE_POD } from "./delete-pod.ts";
@@ -8,7 +9,6 @@ import { GET_PODS } from "./get-pods.ts";
 import { LOGS } from "./logs.ts";
 import { MACHINE_OPERATIONS } from "./machines.ts";
 import type { OperationDeclaration, Scope } from "./operation.ts";
-import { RELEASE_OPERATIONS } from "./releases.ts";
 import { RESTART_POD } from "./restart-pod.ts";
 import { ROLLOUT_RESTART } from "./rollout-restart.ts";
 import { ROLLOUT_STATUS } from "./rollout-status.ts";

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type OperationPolicySpec, POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
-import { RELEASE_OPERATIONS } from "../../crds/operations/releases.ts";
 import { TIERS } from "../../crds/plan.ts";
+import { RELEASE_OPERATIONS } from "../../crds/released/releases.ts";
 import { decisionFor, decisionOn, mergePolicies } from "./policy.ts";
 
 const policies = (...specs: OperationPolicySpec[]) => mergePolicies(specs.map((spec) => ({ spec })));

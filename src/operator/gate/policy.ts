@@ -3,8 +3,8 @@ import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
 import { isClusterWide } from "../../crds/operations/catalog.ts";
 import { isDebug, UNATTENDED_DEBUG } from "../../crds/operations/debug.ts";
 import { isOfMachines } from "../../crds/operations/machines.ts";
-import { isRelease, RELEASE_OPERATIONS, ROLLBACK } from "../../crds/operations/releases.ts";
 import type { Tier } from "../../crds/plan.ts";
+import { isRelease, RELEASE_OPERATIONS, ROLLBACK } from "../../crds/released/releases.ts";
 
 /** All OperationPolicies of the cluster, as one policy. */
 export interface CustomerPolicy {

@@ -1,12 +1,12 @@
 import type { ReleaseManifest } from "../../crds/kinds/release-content.ts";
+import { DEPLOYMENT_ID_LABEL } from "../../crds/release-names.ts";
 import {
   CHOOSE_ALL,
   kindAndGroup,
   POD_LABELS,
   POD_SELECTORS,
   SCALED_KINDS,
-} from "../../crds/operations/release-kinds.ts";
-import { DEPLOYMENT_ID_LABEL } from "../../crds/release-names.ts";
+} from "../../crds/released/release-kinds.ts";
 import { isSet, listAt, type Node, nodeAt, textAt } from "./rule-nodes.ts";
 
 type Paths = Readonly<Record<string, readonly string[] | undefined>>;

@@ -1,5 +1,5 @@
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
-import { kindAndGroup, RELEASE_RESOURCES } from "../../crds/operations/release-kinds.ts";
+import { kindAndGroup, RELEASE_RESOURCES } from "../../crds/released/release-kinds.ts";
 import { accountProblems, claimProblems, scaleProblems, selectionProblems } from "./member-rules.ts";
 import { podProblems } from "./pod-rules.ts";
 import { type Node, nodeAt } from "./rule-nodes.ts";

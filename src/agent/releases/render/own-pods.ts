@@ -1,7 +1,7 @@
 import { isRecord } from "../../../base/is-record.ts";
 import type { Manifest } from "../../../crds/manifest.ts";
-import { CHOOSE_ALL, kindAndGroup, POD_LABELS, POD_SELECTORS } from "../../../crds/operations/release-kinds.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../crds/release-names.ts";
+import { CHOOSE_ALL, kindAndGroup, POD_LABELS, POD_SELECTORS } from "../../../crds/released/release-kinds.ts";
 
 /**
  * Marks the pods of an author's object with the deployment, and adds that mark to its selector: it reaches none of the

@@ -1,7 +1,7 @@
 import type { InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
-import { POD_KINDS, RELEASE_RESOURCES } from "../../operations/release-kinds.ts";
 import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL } from "../../release-names.ts";
+import { POD_KINDS, RELEASE_RESOURCES } from "../../released/release-kinds.ts";
 import { forbid, type Match, type Named, quoted, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { NOW_AND_WAS } from "./machine-policies.ts";
 import { outsideSystem } from "./operator-admission.ts";

@@ -1,4 +1,5 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
+import { FINAL_ROLLOUT_STATES } from "../../kinds/rollout.ts";
 import type { Manifest } from "../../manifest.ts";
 import { forbid, MACHINE, type Named, stampingPolicy, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { newly } from "./grant-admission.ts";
@@ -48,8 +49,6 @@ const changed = (field: string): string =>
 /** CEL: this write takes back a word that may change. */
 const cleared = (field: string): string =>
   `(${spoken("was", field)}.hasValue() && !${spoken("now", field)}.hasValue())`;
-
-const ENDED = ["Succeeded", "RolledBack", "Failed", "Denied", "Superseded", "Aborted"];
 
 /**
  * The customer's words on a rollout: a person with the right to approve its tier lets it go on, also after a pause, and
@@ -107,7 +106,7 @@ function rolloutWords(names: InstallationNames): readonly Manifest[] {
           "approvedDigest must be what was planned and shown (status.plannedDigest)",
         ),
         forbid(
-          `request.operation != 'DELETE' || !(${byTheOperator}) || variables.was[?'status'][?'state'].orValue('') in [${ENDED.map((state) => `'${state}'`).join(", ")}]`,
+          `request.operation != 'DELETE' || !(${byTheOperator}) || variables.was[?'status'][?'state'].orValue('') in [${FINAL_ROLLOUT_STATES.map((state) => `'${state}'`).join(", ")}]`,
           "the operator deletes only the record of a rollout that has ended",
         ),
         ...plainRecord("a rollout"),

@@ -1,6 +1,6 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
-import { groupOf, RELEASE_RESOURCES } from "../../operations/release-kinds.ts";
+import { groupOf, RELEASE_RESOURCES } from "../../released/release-kinds.ts";
 import { RELEASE_MUTATING_POLICIES, RELEASE_VALIDATING_POLICIES } from "../admission/release-admission.ts";
 import { targetBinding } from "./rbac.ts";
 import type { RequiredRight } from "./required-rights.ts";

@@ -2,15 +2,7 @@ import type { RolloutConditionType, RolloutReason } from "../../../crds/conditio
 import type { FinalRolloutState, Rollout, RolloutState, RolloutStatus } from "../../../crds/kinds/rollout.ts";
 import type { Condition } from "../../../kube/objects/conditions.ts";
 import type { CustomerPolicy } from "../../gate/policy.ts";
-
-/** Whether releases may be applied now, by the customer's calendar. */
-export interface WindowState {
-  readonly isOpen: boolean;
-  /** Undefined: open, or never again. */
-  readonly opensAt?: Date | undefined;
-  /** A window that cannot be read, or windows that are never open together. */
-  readonly problem?: string;
-}
+import type { WindowState } from "../../gate/release-windows.ts";
 
 /** Everything that the decision about one rollout looks at. It does no I/O. */
 export interface RolloutFacts {

@@ -1,5 +1,5 @@
-import { CHOOSE_ALL, POD_LABELS, POD_SELECTORS, SCALED_KINDS } from "../../../operations/release-kinds.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../release-names.ts";
+import { CHOOSE_ALL, POD_LABELS, POD_SELECTORS, SCALED_KINDS } from "../../../released/release-kinds.ts";
 import { forbid, type Named, quoted, type Validation } from "../admission-policy.ts";
 
 /** CEL: what the rules below read. */
