@@ -29,8 +29,8 @@ import { ManagerIdentity } from "./platform-link/manager-identity.ts";
 import { ReconnectRule } from "./platform-link/reconnect-rule.ts";
 import { WorkFeed } from "./platform-link/work-feed.ts";
 import type { ControllerParts } from "./reconcilers.ts";
+import type { Render } from "./releases/render/render-stack.ts";
 import { renderStack } from "./releases/render/render-stack.ts";
-import type { Render } from "./releases/rendered.ts";
 import { watchRights } from "./rights.ts";
 
 export interface AgentTools {

@@ -25,7 +25,7 @@ import type { PlatformLink } from "./platform-link/platform-link.ts";
 import type { Platform } from "./platform-link/routes.ts";
 import type { ReleaseCluster } from "./releases/release-cluster.ts";
 import { Releases } from "./releases/releases.ts";
-import type { Render } from "./releases/rendered.ts";
+import type { Render } from "./releases/render/render-stack.ts";
 
 /** What the parts of the agent share. */
 export interface ControllerParts {

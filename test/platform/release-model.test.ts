@@ -127,7 +127,7 @@ class Model {
     this.list();
   }
 
-  /** A failure is tried again as another rollout, whatever was told before. */
+  /** A failure is tried again as another rollout, also when it was told before. */
   retrySettled(isAcquired: boolean): void {
     this.settle(false);
     const { status, desired_release_id, current_release_id } = this.row;

@@ -137,7 +137,7 @@ describe("a rollout is made", () => {
     expect(step({ target, note }).do).toBe("create");
     expect(told({ note })).toBe("update-pending X");
   });
-  test("of a deletion whatever release the answer names", () => {
+  test("of a deletion, with any release that the answer names", () => {
     const rollouts = [rollout("Succeeded", STARTED)];
     const made = step({ record: deletion("deleting"), rollouts, target: { releaseId: OTHER } });
     expect(made).toMatchObject({ do: "create", wish: { action: "delete", releaseId: null } });
@@ -196,7 +196,7 @@ describe("what is reported", () => {
   test.each<[DeploymentStatus, RolloutState | undefined, RolloutStatus, string]>([
     ["update-pending", undefined, {}, "update-pending"],
     ["update-pending", "AwaitingApproval", {}, "update-pending APPROVAL_PENDING"],
-    ["update-pending", "AwaitingApproval", OTHER_PLAN, "update-pending OTHER_PLAN_APPROVED"],
+    ["update-pending", "Failed", OTHER_PLAN, "update-failed OTHER_PLAN_APPROVED"],
     ["update-pending", "Failed", UNANSWERED, "update-failed APPROVAL_EXPIRED"],
     ["update-pending", "Queued", {}, "update-pending"],
     ["update-pending", "Applying", STARTED, "updating"],
@@ -344,7 +344,7 @@ const STATES = [
   ...(["Unknown", "Succeeded", "RolledBack", "Failed", "Denied", "Superseded", "Aborted"] as const),
 ];
 
-test("whatever is known, nothing is made twice or without the lease, and a rollout's success alone brings running", () => {
+test("with any facts, nothing is made twice or without the lease, and a rollout's success alone brings running", () => {
   const known = fc.record({
     status: fc.constantFrom<DeploymentStatus>(
       ...(["pending", "initial-setup", "provisioning", "update-pending", "updating", "update-failed"] as const),

@@ -7,7 +7,7 @@ import { context, DEPLOYMENT, kubeError, NAMESPACE } from "../testing/sample.ts"
 import type { NewContent, NewRollout } from "./release-objects.ts";
 import { NOTHING_WANTED, type ReleaseRecord } from "./release-record.ts";
 import { Releases } from "./releases.ts";
-import type { Rendered, RenderInput } from "./rendered.ts";
+import type { Rendered, RenderRequest } from "./render/render-stack.ts";
 
 const OPERATION = `duop_${"1".repeat(28)}`;
 const RELEASE = `rel_${"a".repeat(28)}`;
@@ -63,7 +63,7 @@ class World {
   full: string | undefined;
   refuseWith: Error | undefined;
   rendered: Rendered = { ok: true, objects, configHash: "c".repeat(64) };
-  readonly inputs: RenderInput[] = [];
+  readonly inputs: RenderRequest[] = [];
   afterContent: () => void = () => undefined;
   readonly releases: Releases;
 
@@ -180,7 +180,11 @@ describe("a release that cannot be asked for fails, and says why:", () => {
     [
       "no objects can be made of it",
       (it) => {
-        const problems = [1, 2].map((each) => ({ path: `resources.${each}`, message: "is odd", code: "ODD" }));
+        const problems = [1, 2].map((each) => ({
+          path: `resources.${each}`,
+          message: "is odd",
+          code: "STACK_INVALID" as const,
+        }));
         it.rendered = { ok: false, problems };
         return {};
       },

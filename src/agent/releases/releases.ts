@@ -12,7 +12,7 @@ import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
 import { type Note, newsOf, nextReleaseStep, type ReleaseStep } from "./release-step.ts";
-import type { Render, Rendered } from "./rendered.ts";
+import type { Render, Rendered } from "./render/render-stack.ts";
 import { stored } from "./rollout-progress.ts";
 import { type StackNames, stackNamesOf } from "./stack-state.ts";
 import type { Wish } from "./wish.ts";
@@ -163,11 +163,11 @@ export class Releases {
     if (stack == null)
       return {
         ...nothing,
-        problems: [{ path: "", code: "NO_STACK", message: "the release has no stack for Kubernetes" }],
+        problems: [{ path: "", code: "STACK_INVALID", message: "the release has no stack for Kubernetes" }],
       };
     if (namespaces.length === 0) {
       const message = "none of the namespaces that the customer accepts it for is opened";
-      return { ...nothing, problems: [{ path: "", code: "NO_NAMESPACE", message }] };
+      return { ...nothing, problems: [{ path: "", code: "NAMESPACE_NOT_ACCEPTED", message }] };
     }
     const of = { deploymentId, releaseId, version: version ?? releaseId };
     return render({ stack, config: target.config, ...of, grantsNamespace, namespaces });

@@ -28,12 +28,7 @@ export function stageOf(rollout: Rollout): Exclude<Stage, "none" | "gone"> {
 }
 
 /** Errors that a retry does not heal. */
-const LASTING: ReadonlySet<string> = new Set([
-  "ROLLOUT_DENIED",
-  "APPROVAL_PENDING",
-  "OTHER_PLAN_APPROVED",
-  "RESOURCES_LEFT",
-]);
+const LASTING: ReadonlySet<string> = new Set(["ROLLOUT_DENIED", "APPROVAL_PENDING", "RESOURCES_LEFT"]);
 const MAX_NAMED = 10;
 const MAX_NAME = 128;
 
@@ -52,7 +47,7 @@ export function rolloutError(rollout: Rollout, tellsWords: boolean): StoredError
   const hasStarted = status.startedAt !== undefined;
   switch (status.state) {
     case "AwaitingApproval":
-      return awaiting(rollout);
+      return stored("APPROVAL_PENDING", "the customer has not approved the rollout");
     case "Denied":
       return stored("ROLLOUT_DENIED", `the customer said no${words(spec.deniedReason ?? said(rollout, "Approved"))}`);
     case "RolledBack":
@@ -68,13 +63,6 @@ export function rolloutError(rollout: Rollout, tellsWords: boolean): StoredError
     default:
       return undefined;
   }
-}
-
-/** An approval names its plan and is final: that of another plan lets nothing go on, and cannot be given again. */
-function awaiting(rollout: Rollout): StoredError {
-  return denialOf(rollout, "Approved")?.reason === "OtherPlanApproved"
-    ? stored("OTHER_PLAN_APPROVED", "the customer approved another plan than this one, and an approval is final")
-    : stored("APPROVAL_PENDING", "the customer has not approved the rollout");
 }
 
 /** What a deletion left for a person; undefined: it says that nothing is left. */
@@ -125,6 +113,12 @@ function rolledBack(rollout: Rollout, words: Words): StoredError {
 /** Before anything was changed. */
 function refused(rollout: Rollout, words: Words, tellsWords: boolean): StoredError {
   const unapproved = denialOf(rollout, "Approved");
+  if (unapproved?.reason === "OtherPlanApproved") {
+    return stored(
+      "OTHER_PLAN_APPROVED",
+      "what the customer approved is not what would be done any more; nothing was changed",
+    );
+  }
   if (unapproved?.reason === "DeadlinePassed") {
     const message = `the customer did not answer in time, and nothing was changed${words(unapproved.message)}`;
     return stored("APPROVAL_EXPIRED", message);

@@ -264,7 +264,7 @@ test("a policy that is added never opens what was closed", () => {
   );
 });
 
-test("it looks at no more than a bounded number of openings, whatever the windows are", () => {
+test("it looks at no more than a bounded number of openings of any windows", () => {
   const apart = (hour: number) =>
     policy(...Array.from({ length: 20 }, (_, index) => window(`${index} ${hour} * * *`, 1, "Europe/Berlin")));
   const began = process.cpuUsage().user;

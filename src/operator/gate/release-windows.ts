@@ -28,7 +28,7 @@ const SCHEDULE = new RegExp(SCHEDULE_PATTERN);
  * after the gap; where they are put back, a single time counts once, at its first occurrence. Windows whose hour or minute has
  * several values have no such rule: what does not exist does not open, what comes twice opens twice.
  *
- * A window that cannot be read is closed, whatever the API server let through.
+ * A window that cannot be read is closed, also when the API server let it through.
  */
 export function windowState(specs: readonly Pick<OperationPolicySpec, "releaseWindows">[], now: Date): WindowState {
   const problems: string[] = [];

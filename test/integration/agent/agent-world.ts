@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { runAgent } from "../../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../../src/agent/kernel/config.ts";
-import type { Render } from "../../../src/agent/releases/rendered.ts";
+import type { Render } from "../../../src/agent/releases/render/render-stack.ts";
 import { type Client as Api, createClient } from "../../../src/api-client/client.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { Logger } from "../../../src/base/log.ts";

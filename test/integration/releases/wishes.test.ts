@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import type { Render } from "../../../src/agent/releases/rendered.ts";
+import type { Render } from "../../../src/agent/releases/render/render-stack.ts";
+import type { DeploymentConfig } from "../../../src/contract/deployments/sync.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
@@ -31,7 +32,9 @@ const render: Render = ({ stack, config, deploymentId, releaseId }) => {
     ...{ wave: 0, frozen: false, resourceId: name },
     manifest: { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels } },
   }));
-  const configHash = createHash("sha256").update(config.environmentVariables.hash).digest("hex");
+  const configHash = createHash("sha256")
+    .update((config as DeploymentConfig).environmentVariables.hash)
+    .digest("hex");
   return { ok: true, objects, configHash };
 };
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isReadable } from "../../platform-link/readable.ts";
 
-/** Deeper than any manifest: the recursions over it must end, whatever a platform sends. */
+/** Deeper than any manifest: the recursions over it must end, also over what a hostile platform sends. */
 const MAX_DEPTH = 64;
 const MAX_PATH = 256;
 

@@ -8,7 +8,7 @@ type Probe = NonNullable<NonNullable<WorkloadConfig["probes"]>["readiness"]>;
 /** A pod whose configuration has changed is replaced. */
 const CONFIG_HASH_ANNOTATION = "sallyport.dev/config-hash";
 
-/** A new volume belongs to root: by this group a process that is not root can write to it, whatever its user is. */
+/** A new volume belongs to root: by this group a process that is not root can write to it, as any user. */
 const VOLUME_GROUP = 65_532;
 
 export interface PodTemplate {

@@ -26,7 +26,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-test("the same bytes come out in whatever order the keys came in", () => {
+test("the same bytes come out in any order of the keys", () => {
   fc.assert(
     fc.property(someStack, (stack) => {
       const request = requestOf(stack);

@@ -29,9 +29,11 @@ export type Rendered =
   | { readonly ok: true; readonly objects: readonly ReleaseObject[]; readonly configHash: string }
   | { readonly ok: false; readonly problems: readonly RenderProblem[] };
 
+export type Render = (request: RenderRequest) => Rendered;
+
 /**
  * The objects that a stack is in a customer's cluster, in the order of their waves. The same stack and configuration give
- * the same bytes, in whatever order their keys came: what a person has approved is known again by its digest.
+ * the same bytes, in any order of their keys: what a person has approved is known again by its digest.
  *
  * The time grows with the size of what is given and is bounded by that of what may come out.
  */

@@ -8,7 +8,7 @@ const NEXT: Readonly<Record<string, string>> = {
   RUNNER_DISABLED: "it stays wanted; install it by hand, its workloads are observed all the same",
   APPROVAL_PENDING: "the customer reads the plan and approves",
   APPROVAL_EXPIRED: "ask the customer, then retry",
-  OTHER_PLAN_APPROVED: "the customer ends this rollout, then retry",
+  OTHER_PLAN_APPROVED: "retry: the customer is shown the new plan",
   ROLLOUT_DENIED: "the customer said no: ask, and promote another release",
   PREFLIGHT_CHECKS_FAILED: "nothing was changed: mend the release, or retry once the cluster is mended",
   PROVISIONING_FAILED: "mend it, promote another release and retry, or retry this one",
@@ -18,12 +18,7 @@ const NEXT: Readonly<Record<string, string>> = {
 };
 
 /** What the customer alone can end. */
-const OF_THE_CUSTOMER: ReadonlySet<string> = new Set([
-  "RUNNER_DISABLED",
-  "APPROVAL_PENDING",
-  "OTHER_PLAN_APPROVED",
-  "SECRET_VALUES_REFUSED",
-]);
+const OF_THE_CUSTOMER: ReadonlySet<string> = new Set(["RUNNER_DISABLED", "APPROVAL_PENDING", "SECRET_VALUES_REFUSED"]);
 
 export function waitsForCustomer({ rolloutState, error }: ReleaseDeployment): boolean {
   return rolloutState === "pending" && error !== null && OF_THE_CUSTOMER.has(error.code);

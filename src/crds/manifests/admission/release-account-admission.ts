@@ -26,7 +26,7 @@ const EVERY_WRITE: Match = {
 const APPLYSET_ID = "^applyset-[A-Za-z0-9_-]{43}-v1$";
 const DELETING = "request.operation == 'DELETE'";
 
-/** The account that plans changes nothing, whatever its role lets it do: a plan is shown before a person allows it. */
+/** The account that plans changes nothing, though its role would let it: a plan is shown before a person allows it. */
 export function planAccounts(names: InstallationNames): readonly Manifest[] {
   return validatingPolicy("sallyport-plan-accounts", EVERY_WRITE, {
     matchConditions: [{ name: "made-by-an-account-that-plans", expression: madeBy(names, "plan") }],

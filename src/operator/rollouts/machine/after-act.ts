@@ -56,6 +56,8 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   ];
   if (is === "denied") return end("Denied", all, fields);
   if (is === "given") return go("Queued", all, fields);
+  // An approval is final: this rollout could never be given another one.
+  if (rollout.spec.approvedDigest !== undefined) return end("Failed", all, fields);
   return go("AwaitingApproval", all, { ...fields, approvalLine: approvalLine(rollout, plannedDigest) });
 }
 

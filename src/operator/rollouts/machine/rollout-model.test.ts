@@ -125,7 +125,7 @@ const crashes = fc.array(fc.constantFrom<Crash>("before", "half", "after", undef
   size: "max",
 });
 
-test("whatever people say and objects do, it ends: without rights, without a change that nobody allowed, with one way back", async () => {
+test("with all that people say and objects do, it ends: without rights, without a change that was not allowed, with one way back", async () => {
   const reached = new Set<string>();
   await fc.assert(
     fc.asyncProperty(scenes, async (scene) => {

@@ -21,7 +21,7 @@ export interface RolloutSweepPorts {
   readonly rollouts: () => readonly Rollout[];
   readonly contents: () => readonly KnownContent[];
   readonly isServed: (deploymentId: string) => boolean;
-  /** Uids of rollouts whose accounts this process needs, whatever the cache shows. */
+  /** Uids of rollouts whose accounts this process needs, also when the cache does not show them. */
   readonly held: () => ReadonlySet<string>;
   /** Namespaces in which a rollout may have had rights. */
   readonly places: () => readonly string[];
