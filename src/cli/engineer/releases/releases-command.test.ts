@@ -5,13 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { scaledClock } from "../../../base/testing/scaled-clock.ts";
 import { newSite, type Site } from "../../../platform/areas/deployments/testing/site.ts";
 import { release, STACK } from "../../../platform/areas/releases/testing/releases.ts";
 import { onEachDatabase, type World } from "../../../platform/testing/harness.ts";
-import { runCli } from "../../run-cli.ts";
-import type { Surroundings } from "../calling.ts";
-import { engineerCommands } from "../engineer-commands.ts";
+import { type Typing, typeCommand } from "./testing/type-command.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -21,43 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-interface Typing {
-  readonly env?: Record<string, string>;
-  /** After each text on standard output. */
-  readonly onOut?: (said: string) => void;
-  /** What a program of the engineer's answers, by its first argument. */
-  readonly tool?: Readonly<Record<string, string>>;
-}
-
-async function type(words: readonly string[], { env = {}, onOut, tool }: Typing = {}) {
-  const said = { out: "", error: "" };
-  const out = (more: string): void => {
-    said.out += more;
-    onOut?.(said.out);
-  };
-  const error = (more: string): void => {
-    said.error += more;
-  };
-  const surroundings: Surroundings = {
-    env: { XDG_CONFIG_HOME: folder, ...env },
-    clock: scaledClock(50),
-    ...{ out, error, isTTY: false },
-    readInput: async () => "",
-    askSecret: undefined,
-    openBrowser: undefined,
-    async runTool(_program, [word = ""]) {
-      if (tool === undefined) return undefined;
-      const stdout = tool[word];
-      return { code: stdout === undefined ? 1 : 0, stdout: stdout ?? "", stderr: "" };
-    },
-  };
-  const commands = engineerCommands(surroundings, []);
-  const command = commands.find(words[0] ?? "");
-  if (command === undefined) throw new Error("there is no such command");
-  const named = [{ ...command, name: words[0] ?? "" }];
-  const code = await runCli(named, words, { out, error }, new AbortController().signal);
-  return { code, ...said };
-}
+const type = (words: readonly string[], typing?: Typing) => typeCommand(folder, words, typing);
 
 onEachDatabase("sallyport release and rollouts", (world: World) => {
   const of = (site: Site) => ({ env: { SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: site.member } });
