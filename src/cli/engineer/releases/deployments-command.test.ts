@@ -92,7 +92,10 @@ onEachDatabase("sallyport deployments diff", (world: World) => {
     expect([foreign.code, foreign.error]).toEqual([5, expect.stringContaining("NOT_FOUND")]);
     const cloud = await release(site, { stack: { aws: STACK } });
     const without = await type(["deployments", "diff", id, "--release", cloud], of(site));
-    expect([without.code, without.error]).toEqual([2, expect.stringContaining("has nothing for the platform kubernetes")]);
+    expect([without.code, without.error]).toEqual([
+      2,
+      expect.stringContaining("has nothing for the platform kubernetes"),
+    ]);
   });
 });
 
