@@ -28,7 +28,7 @@ export interface Change {
 }
 
 /** Why a release cannot be rendered, in the words of the customer's agent. */
-export interface Unrendered {
+interface Unrendered {
   readonly releaseId: string;
   readonly path: string;
   readonly message: string;
