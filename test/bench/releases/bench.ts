@@ -17,10 +17,13 @@ export async function benchReleases(options: ReleasesOptions, signal: AbortSigna
     // A run that is stopped has said what it had measured.
     for (const { what, measured } of more) say(`${what}: ${measured}`);
   };
-  if (["install", "unchanged", "memory"].some(wanted)) {
+  if (wanted("memory")) {
     await using stack = new AsyncDisposableStack();
-    const world = await ReleaseWorld.start(stack, say, signal);
-    if (wanted("memory")) add(await memory(world, options, signal));
+    add(await memory(await ReleaseWorld.start(stack, false, say, signal), options, signal));
+  }
+  if (["install", "unchanged"].some(wanted)) {
+    await using stack = new AsyncDisposableStack();
+    const world = await ReleaseWorld.start(stack, true, say, signal);
     if (wanted("install")) add(...(await installing(world, options)));
     if (wanted("unchanged")) add(await unchanged(world, options, signal));
   }

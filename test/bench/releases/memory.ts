@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
+import type { ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { mib } from "../agent/options.ts";
 import { usageOf } from "../agent/usage.ts";
 import type { Row } from "../table.ts";
@@ -22,7 +23,7 @@ export async function memory(world: ReleaseWorld, { say }: ReleasesOptions, sign
   // What is loaded once, at the first release, is no part of it.
   await world.roll(rendered(settingsOf("small", 10, 100), DEPLOYMENT_ID, "0.0.1"), "install", "0.0.1");
   await pause(REST_MS, undefined, { signal });
-  const objects = rendered(settingsOf("large", OBJECTS, contentBytes()), DEPLOYMENT_ID, "2.0.0");
+  const objects = largeObjects();
   const bytes = JSON.stringify(objects).length;
   const before = usageOf(pid);
   await writeFile(`/proc/${pid}/clear_refs`, RESET_PEAK);
@@ -41,8 +42,9 @@ export async function memory(world: ReleaseWorld, { say }: ReleasesOptions, sign
   };
 }
 
-/** Of each object's text. */
-function contentBytes(): number {
-  const frame = JSON.stringify(rendered(settingsOf("large", OBJECTS, 1), DEPLOYMENT_ID, "2.0.0")).length;
-  return Math.floor((CONTENT_BYTES - frame) / OBJECTS);
+/** Of that size. A stack has half of it at most: variables of the configuration, which each container gets, make the rest. */
+function largeObjects(): readonly ReleaseObject[] {
+  const objects = rendered(settingsOf("large", OBJECTS, 1), DEPLOYMENT_ID, "2.0.0");
+  const each = Math.floor((CONTENT_BYTES - JSON.stringify(objects).length) / OBJECTS);
+  return objects.map((line) => ({ ...line, manifest: { ...line.manifest, data: { settings: "x".repeat(each) } } }));
 }

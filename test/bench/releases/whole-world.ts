@@ -53,7 +53,7 @@ export async function startWholeWorld(
   if (start === undefined) throw new Error("the platform needs PostgreSQL: docs/benchmarks.md says how");
   const postgres = await start();
   stack.defer(() => postgres.stop());
-  const { cluster, auditFile } = await releaseCluster(stack, say, signal);
+  const { cluster, auditFile } = await releaseCluster(stack, false, say, signal);
   say(`releases: starting the platform with ${count} deployments, agent and operator`);
   const vendor = await fleet(stack, postgres.url, `releases-${count}`, false);
   const call = ask(vendor.port, vendor.key);

@@ -86,10 +86,11 @@ export class ReleaseWorld {
 
   static async start(
     stack: AsyncDisposableStack,
+    withPods: boolean,
     say: (line: string) => void,
     signal: AbortSignal,
   ): Promise<ReleaseWorld> {
-    const { cluster, auditFile } = await releaseCluster(stack, say, signal);
+    const { cluster, auditFile } = await releaseCluster(stack, withPods, say, signal);
     const admin = await adminOf(stack, cluster);
     const managed = { deploymentId: DEPLOYMENT_ID, name: "shop" };
     const metadata = { name: objectName(DEPLOYMENT_ID), namespace: GRANTS };
@@ -202,21 +203,25 @@ function isReady({ spec, status }: Workload): boolean {
   return (status?.readyReplicas ?? 0) === (spec.replicas ?? 1);
 }
 
-/** Our installation on a cluster with controllers and simulated nodes, whose policy lets releases run by themselves. */
+/**
+ * Our installation on a cluster whose policy lets releases run by themselves.
+ *
+ * @param withPods with controllers and simulated nodes, which what has no pods does not need
+ */
 export async function releaseCluster(
   stack: AsyncDisposableStack,
+  withPods: boolean,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<{ readonly cluster: Cluster; readonly auditFile: string }> {
-  say("releases: starting the API server, its controllers and simulated nodes");
+  say(`releases: starting the API server${withPods ? ", its controllers and simulated nodes" : ""}`);
   const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-releases-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const [policy, auditFile] = [join(folder, "audit-policy.yaml"), join(folder, "audit.jsonl")];
   await writeFile(policy, AUDIT_POLICY);
   const apiserverArgs = [`--audit-policy-file=${policy}`, `--audit-log-path=${auditFile}`];
-  const cluster = stack.use(
-    await startCluster({ controllers: true, kwok: { nodes: NODES }, apiserverArgs, log: say }, signal),
-  );
+  const pods = withPods ? { controllers: true, kwok: { nodes: NODES } } : {};
+  const cluster = stack.use(await startCluster({ ...pods, apiserverArgs, log: say }, signal));
   const { crds, rbac, policies } = installation(DEFAULT_NAMES);
   await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }], signal);
   await cluster.apply([...crds, ...rbac, ...policies, ...openReleases()], signal);
