@@ -2,7 +2,7 @@ import type { Agent } from "../platform/agent-swarm.ts";
 import { serveCommands } from "../platform/child.ts";
 import { HttpConnection, requestText } from "../platform/http-connection.ts";
 
-export interface Follow {
+interface Follow {
   readonly port: number;
   readonly agents: readonly Agent[];
   /** They come one after the other, over this time. */

@@ -143,7 +143,7 @@ async function watched(stack: AsyncDisposableStack, client: Client, signal: Abor
   return found;
 }
 
-export interface Shown {
+interface Shown {
   readonly status: string;
   readonly currentReleaseId: string | null;
   readonly error?: { readonly code: string; readonly message: string } | null;

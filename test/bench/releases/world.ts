@@ -164,7 +164,6 @@ export class ReleaseWorld {
     const { items } = JSON.parse(await this.kubectl(args)) as {
       readonly items: readonly (KubeObject & { kind: string })[];
     };
-    // The controller of Deployments notes how far it is, also when nothing of a release is written.
     return new Map(items.map(({ kind, metadata }) => [`${kind}/${metadata.name}`, metadata.resourceVersion]));
   }
 
@@ -190,7 +189,7 @@ export class ReleaseWorld {
   }
 }
 
-export const OPERATOR_ENV = {
+const OPERATOR_ENV = {
   SALLYPORT_RELEASES_ENABLED: "true",
   SALLYPORT_DEPLOYMENTS: `${DEPLOYMENT_ID}=${SHOP}`,
 };

@@ -14,7 +14,7 @@ import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
 import type { Shown } from "./plan.ts";
 
-export interface DryRunPorts {
+interface DryRunPorts {
   readonly kinds: ServedKinds;
   readonly membership: Membership;
   /** How an object is wished for. */
@@ -22,7 +22,7 @@ export interface DryRunPorts {
   readonly clock: Clock;
 }
 
-export interface DryRun extends Shown {
+interface DryRun extends Shown {
   /** Marks of the objects that nothing is to be done to, by ref. */
   readonly settled: ReadonlyMap<string, string>;
 }
