@@ -127,6 +127,27 @@ describe("an apply", () => {
     expect(await versions()).toEqual(before);
   });
 
+  test("sends nothing for what its plan found to be there, unless it was changed since or another content is applied", async () => {
+    const shop = await world.namespace();
+    const objects = ["one", "two"].map((name) => member(configMap(shop, name, { a: "1" })));
+    await install(await world.intent("install", { objects, namespaces: [shop] }));
+    const sent: string[] = [];
+    const before = async ({ method, path }: WireRequest): Promise<void> => {
+      const name = /configmaps\/(\w+)/.exec(path)?.[1];
+      if (name !== undefined && !path.includes("dryRun=All")) sent.push(`${method} ${name}`);
+    };
+    const hands = await world.hands({ before });
+    const intent = await world.intent("update", { objects, former: objects, namespaces: [shop] });
+    expect((await hands.plan(intent, signal())).plan).toMatchObject({ unchanged: 2 });
+    await world.change(configMap(shop, "two", { b: "theirs" }));
+    const unchanged = { created: 0, changed: 0, unchanged: 2, overrides: [], failures: [] };
+    expect(await hands.apply(intent, 0, world.until(), signal())).toEqual(unchanged);
+    expect(sent).toEqual(["PATCH two"]);
+    const back = { ...intent, objects: [member(configMap(shop, "one", { a: "0" }))] };
+    expect(await hands.apply(back, 0, world.until(), signal())).toMatchObject({ changed: 1, unchanged: 0 });
+    expect(sent).toEqual(["PATCH two", "PATCH one"]);
+  });
+
   test("leaves a customer's replicas and image as they are, tells of them, and takes them where the customer says so", async () => {
     const shop = await world.namespace();
     const api = (options: DeploymentOptions) => deployment(shop, "api", options);

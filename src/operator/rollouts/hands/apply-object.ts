@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
@@ -6,6 +7,7 @@ import { differences } from "./difference.ts";
 import { isMember, type Membership } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
+import { markOf } from "./settled-objects.ts";
 
 export interface Failure {
   readonly message: string;
@@ -19,6 +21,8 @@ export interface Outcome {
   readonly overrides: readonly Override[];
   /** Fields that are different now. */
   readonly fields: readonly string[];
+  /** Of an object that has all of it already, also as its own. */
+  readonly mark?: string;
 }
 
 export interface Wish {
@@ -29,6 +33,8 @@ export interface Wish {
   readonly takesOver: boolean;
   /** It is left as it is where it is there. */
   readonly isFrozen: boolean;
+  /** As a list has shown it. Undefined: it is taken to be missing, which the apply finds out. */
+  readonly listed: LiveObject | undefined;
 }
 
 /** An object may be changed by others between the look at it and the apply, and again at the next try. */
@@ -48,15 +54,17 @@ export async function applyObject(
   const overrides: Override[] = [];
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
-      const seen = await api.get(wish.resource, manifest.metadata, signal);
+      const seen = tries === 0 ? wish.listed : await api.get(wish.resource, manifest.metadata, signal);
       const refused = seen === undefined ? undefined : notToBeTouched(seen, membership, wish);
       if (refused !== undefined) return refused;
       if (seen !== undefined && wish.isFrozen) return { did: "unchanged", overrides: [], fields: [] };
       const mode = { isDryRun: wish.isDryRun, force: wish.takesOver };
       const applied = await api.apply(wish.resource, manifest, seen, mode, signal);
-      return outcomeOf(seen, applied, overrides);
+      return outcomeOf(wish.manifest, seen, applied, overrides);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
+      // It may be there after all, and not be ours: it is looked at before anything is said of it.
+      if (tries === 0 && wish.listed === undefined && !error.isTransient) continue;
       const conflicts = conflictsOf(error);
       if (conflicts.length > 0) {
         const given = giveWay(manifest, conflicts);
@@ -85,12 +93,20 @@ function notToBeTouched(seen: LiveObject, membership: Membership, { isDryRun }: 
   return { message: "the object of this name is being deleted", isTemporary: true };
 }
 
-function outcomeOf(seen: LiveObject | undefined, applied: LiveObject, overrides: readonly Override[]): Outcome {
+function outcomeOf(
+  manifest: ReleaseManifest,
+  seen: LiveObject | undefined,
+  applied: LiveObject,
+  overrides: readonly Override[],
+): Outcome {
   if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
     return { did: "created", overrides, fields: [] };
   }
   const fields = differences(seen, applied);
-  return { did: fields.length === 0 ? "unchanged" : "changed", overrides, fields };
+  if (fields.length > 0) return { did: "changed", overrides, fields };
+  const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
+  const isWhole = overrides.length === 0 && isOwned;
+  return { did: "unchanged", overrides, fields, ...(isWhole && { mark: markOf(manifest, seen) }) };
 }
 
 /** The object is no more the one that was looked at. */

@@ -13,6 +13,7 @@ import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } f
 import { waveHealth } from "./health/gate.ts";
 import { withoutLater } from "./health/resource-rows.ts";
 import { watchedObjects } from "./health/watched-objects.ts";
+import { membersOf } from "./members.ts";
 import { labelProblems, type Membership, membershipOf } from "./membership.ts";
 import { dryRuns } from "./planning/dry-runs.ts";
 import { planned, type Shown, toldOverride } from "./planning/plan.ts";
@@ -20,6 +21,7 @@ import { prune } from "./prune.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
 import { ServedKinds } from "./served-kinds.ts";
+import { SettledObjects } from "./settled-objects.ts";
 import { AT_ONCE, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
 
 export interface HandsPorts {
@@ -39,6 +41,7 @@ const PLAN_MS = 600_000;
 /** To take a plan's account away, also when the plan was given up. */
 const CLOSE_MS = 15_000;
 
+const UNCHANGED: Outcome = { did: "unchanged", overrides: [], fields: [] };
 const NOTHING: Shown = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], problems: [] };
 
 /** {@link RolloutHands} on a real API server. */
@@ -46,6 +49,7 @@ export class ClusterHands implements RolloutHands {
   readonly #ports: HandsPorts;
   readonly #accounts: RolloutAccounts;
   readonly #kinds = new ServedKinds();
+  readonly #settled = new SettledObjects();
 
   constructor(ports: HandsPorts) {
     this.#ports = ports;
@@ -61,7 +65,7 @@ export class ClusterHands implements RolloutHands {
     if (first === undefined) return planned(intent, { ...NOTHING, problems });
     const namespaces = [first, ...others] as const;
     const membership = this.#membership(intent);
-    const wishFor = (target: Target): Omit<Wish, "isDryRun"> => wish(intent, target);
+    const wishFor = (target: Target): Omit<Wish, "isDryRun" | "listed"> => wish(intent, target);
     const ports = { kinds: this.#kinds, membership, wishFor, clock };
     const end = async (): Promise<void> => {
       // Another process that leads now may be planning with the same account.
@@ -74,7 +78,9 @@ export class ClusterHands implements RolloutHands {
     let shown: Shown;
     try {
       const api = await this.#accounts.open("plan", rollout, namespaces, until, signal);
-      shown = await dryRuns(ports, api, intent, namespaces, problems, signal);
+      const dryRun = await dryRuns(ports, api, intent, namespaces, problems, signal);
+      this.#settled.planned(rollout.metadata.uid, dryRun.settled);
+      shown = dryRun;
     } catch (error) {
       // What went wrong first says more; the sweep removes what is left.
       await end().catch(() => undefined);
@@ -92,9 +98,14 @@ export class ClusterHands implements RolloutHands {
     const membership = this.#membership(intent);
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
-      const results = await atOnce(found.targets, AT_ONCE, (target) =>
-        applyObject(api, membership, { ...wish(intent, target), isDryRun: false }, signal),
-      );
+      const members = await membersOf(api, membership, found.targets, signal);
+      const results = await atOnce(found.targets, AT_ONCE, async (target): Promise<Outcome | Failure> => {
+        const listed = members.get(target.ref);
+        const { manifest } = target.line;
+        if (this.#settled.isSettled(intent.rollout.metadata.uid, target.ref, manifest, listed)) return UNCHANGED;
+        const wanted = { ...wish(intent, target), isDryRun: false, listed };
+        return applyObject(api, membership, wanted, signal);
+      });
       return this.#applied(intent, found.targets, results);
     });
   }
@@ -113,7 +124,8 @@ export class ClusterHands implements RolloutHands {
       if (problem !== undefined) {
         return { verdict: "failed", message: `${problem.ref}: ${problem.message}`, resources: [], againMs: 0 };
       }
-      const watched = await watchedObjects(api, targets, (line, live) => wasKept(intent, line, live), signal);
+      const isKept = (line: ReleaseObject, live: LiveObject): boolean => wasKept(intent, line, live);
+      const watched = await watchedObjects(api, this.#membership(intent), targets, isKept, signal);
       const health = waveHealth(watched, waveStartedAt, until, this.#ports.clock.wallNow());
       return { ...health, resources: withoutLater(health.resources, intent, wave) };
     });
@@ -142,6 +154,7 @@ export class ClusterHands implements RolloutHands {
 
   async close(rolloutUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
     this.#accounts.forget(rolloutUid);
+    this.#settled.forget(rolloutUid);
     await this.#ports.access.close(["plan", "rollout"], rolloutUid, namespaces, signal);
   }
 
@@ -202,7 +215,7 @@ export class ClusterHands implements RolloutHands {
   }
 }
 
-function wish(intent: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"> {
+function wish(intent: Intent, { line, resource }: Target): Omit<Wish, "isDryRun" | "listed"> {
   const { manifest } = line;
   const takesOver = intent.takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
   return { resource, manifest, takesOver, isFrozen: keeps(intent, line) };

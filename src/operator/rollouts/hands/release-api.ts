@@ -20,7 +20,9 @@ export interface ApplyMode {
 }
 
 /** Longest list of objects that is read of one kind and namespace. */
-const MAX_LISTED = 500;
+export const MAX_LISTED = 500;
+/** Of such a list: a release has 900 KiB, beside what the API server notes of its objects. */
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 /** No object has it, because the store's first revision is a later one: an apply with it makes an object, or is refused. */
 const NEVER_A_VERSION = "1";
 
@@ -48,7 +50,7 @@ export class ReleaseApi {
     const query = { labelSelector, limit: MAX_LISTED };
     const path = collectionPath(resource, namespace);
     const { items } = await this.exchange.json<{ readonly items: readonly LiveObject[] | null }>(
-      { method: "GET", path, query },
+      { method: "GET", path, query, maxBytes: MAX_LIST_BYTES },
       signal,
     );
     return items ?? [];

@@ -4,6 +4,7 @@ import { ApiError } from "../../../../kube/client/api-error.ts";
 import { type RuleProblem, refOf } from "../../release-rules.ts";
 import { applyObject, isFailure, type Wish } from "../apply-object.ts";
 import type { Intent } from "../hands.ts";
+import { membersOf } from "../members.ts";
 import { isMember, type Membership } from "../membership.ts";
 import { whyKept } from "../prune.ts";
 import type { ReleaseApi } from "../release-api.ts";
@@ -13,12 +14,17 @@ import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
 import type { Shown } from "./plan.ts";
 
-export interface DryRunPorts {
+interface DryRunPorts {
   readonly kinds: ServedKinds;
   readonly membership: Membership;
   /** How an object is wished for. */
-  readonly wishFor: (target: Target) => Omit<Wish, "isDryRun">;
+  readonly wishFor: (target: Target) => Omit<Wish, "isDryRun" | "listed">;
   readonly clock: Clock;
+}
+
+interface DryRun extends Shown {
+  /** Marks of the objects that nothing is to be done to, by ref. */
+  readonly settled: ReadonlyMap<string, string>;
 }
 
 /** What is different of an object that is detached. */
@@ -38,7 +44,7 @@ export async function dryRuns(
   namespaces: readonly [string, ...string[]],
   problems: readonly RuleProblem[],
   signal: AbortSignal,
-): Promise<Shown> {
+): Promise<DryRun> {
   const refused = new Set(problems.map(({ ref }) => ref));
   const isDetach = intent.rollout.spec.action === "detach";
   const lines = isDetach ? [] : intent.objects.filter(({ manifest }) => !refused.has(refOf(manifest)));
@@ -50,7 +56,7 @@ export async function dryRuns(
   const lacking = await lackingRights(api.exchange, needs, clock, signal);
   const unproved = await unprovedDryRuns(api, membership, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
-  const nothing = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [] };
+  const nothing = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], settled: new Map() };
   if (unproved !== undefined) return { ...nothing, problems: [{ ref: "", message: unproved }, ...found] };
   const may = ({ resource, line }: Target): boolean =>
     !lacking.some((need) => need.resource === resource && need.namespace === line.manifest.metadata.namespace);
@@ -58,10 +64,13 @@ export async function dryRuns(
   const created: string[] = [];
   const changed: Shown["changed"][number][] = [];
   const overrides: Shown["overrides"][number][] = [];
+  const settled = new Map<string, string>();
   let unchanged = 0;
   const targets = wanted.targets.filter(may);
+  const members = await membersOf(api, membership, targets, signal);
   const results = await atOnce(targets, AT_ONCE, async (target) => {
-    const result = await applyObject(api, membership, { ...wishFor(target), isDryRun: true }, signal);
+    const wish = { ...wishFor(target), isDryRun: true, listed: members.get(target.ref) };
+    const result = await applyObject(api, membership, wish, signal);
     if (isFailure(result) && result.isTemporary) throw result.cause ?? busy(result.message);
     return { ref: target.ref, result };
   });
@@ -74,6 +83,7 @@ export async function dryRuns(
     if (result.did === "created") created.push(ref);
     else if (result.did === "changed") changed.push({ ref, fields: result.fields });
     else unchanged += 1;
+    if (result.mark !== undefined) settled.set(ref, result.mark);
   }
   const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
@@ -83,7 +93,7 @@ export async function dryRuns(
   });
   const refs = ended.flat();
   if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
-  return { created, changed, unchanged, pruned: isDetach ? [] : refs, overrides, problems: found };
+  return { created, changed, unchanged, pruned: isDetach ? [] : refs, overrides, problems: found, settled };
 }
 
 function busy(message: string): ApiError {
