@@ -8,6 +8,8 @@ import {
   openReleases,
 } from "../../../src/crds/manifests/installation.ts";
 import {
+  APPLYSET_LABEL,
+  applySetId,
   DEPLOYMENT_ID_LABEL,
   planAccount,
   ROLLOUT_UID_LABEL,
@@ -15,7 +17,16 @@ import {
 } from "../../../src/crds/release-names.ts";
 import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
 import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
-import { MEMBER, PLAN, REGISTRY, ROLLOUT_RUN, ROLLOUT_UID, released, releasedDeployment } from "./released-objects.ts";
+import {
+  MEMBER,
+  ownerOf,
+  PLAN,
+  REGISTRY,
+  ROLLOUT_RUN,
+  ROLLOUT_UID,
+  released,
+  releasedDeployment,
+} from "./released-objects.ts";
 
 // Neither agent nor operator runs. An attacker has the credentials of one account, which has every right, and types any
 // command: what is refused here is refused by policies alone.
@@ -23,6 +34,8 @@ import { MEMBER, PLAN, REGISTRY, ROLLOUT_RUN, ROLLOUT_UID, released, releasedDep
 const cluster = useCluster();
 const { systemNamespace } = DEFAULT_NAMES;
 const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";
+/** Another deployment that is accepted for the same namespace. */
+const OTHERS = { [APPLYSET_LABEL]: applySetId("dpl-other", GRANTS), [DEPLOYMENT_ID_LABEL]: "dpl_other" };
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const OTHER_DIGEST = `sha256:${"b".repeat(64)}`;
 const ONCALL = "olga";
@@ -30,7 +43,17 @@ const ONCALL = "olga";
 const MUTATOR = "mia";
 /** May write to rollouts, and has no word. */
 const STRANGER = "sam";
-type Who = "agent" | "operator" | "plan" | "rollout" | "approver" | "oncall" | "mutator" | "stranger" | "admin";
+type Who =
+  | "agent"
+  | "operator"
+  | "plan"
+  | "rollout"
+  | "unnamed"
+  | "approver"
+  | "oncall"
+  | "mutator"
+  | "stranger"
+  | "admin";
 const kubeconfigs: Partial<Record<Who, string>> = {};
 let world: OperatorWorld;
 
@@ -64,6 +87,7 @@ function content(name: string, metadata: object = {}): object {
 }
 
 const RELEASE = "sallyport-op-release-apply";
+const UNNAMED = "rollout-0badcafe0000";
 const soon = (minutes: number): string => `${new Date(Date.now() + minutes * 60_000).toISOString().slice(0, 19)}Z`;
 
 interface Lent {
@@ -88,6 +112,10 @@ function binding(lent: Lent = {}): object {
     subjects: [{ kind: "ServiceAccount", name: account, namespace: GRANTS }],
   };
 }
+
+const owner = (uid: string): object => ({
+  ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", name: "waiting", uid },
+});
 
 function account(name: string, metadata: object = {}, namespace = GRANTS): object {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, ...metadata } };
@@ -126,6 +154,12 @@ const PINNED = { nodeSelector: { "kubernetes.io/hostname": "n-1" } };
 const NETWORK = { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } };
 const security = (context: object): object => ({ securityContext: context });
 const volume = (source: object): object => ({ volumes: [{ name: "v", ...source }] });
+
+/** What the account of one deployment's rollout does to another deployment's. */
+const acrossDeployments = (title: string, ...args: readonly string[]): Attack<Who> => ({
+  ...{ title, ...RUNS, words: "objects of its own deployment only" },
+  args: () => [...args, "-n", SHOP, "--dry-run=server"],
+});
 
 const ATTACKS: readonly Attack<Who>[] = [
   {
@@ -210,6 +244,32 @@ const ATTACKS: readonly Attack<Who>[] = [
       "--overwrite",
       "--dry-run=server",
     ],
+  },
+  {
+    title: "nor makes one of another deployment",
+    ...{ ...RUNS, words: "objects of its own deployment only" },
+    ...create(() => released("v1", "ConfigMap", "fresh", {}, { labels: OTHERS })),
+  },
+  acrossDeployments("nor changes one of another deployment", "annotate", "configmap", "others", "a=b"),
+  acrossDeployments("nor deletes one of another deployment", "delete", "configmap", "others"),
+  acrossDeployments(
+    "nor lets one of another deployment go",
+    ...["label", "configmap", "others", ...Object.keys(OTHERS).map((label) => `${label}-`)],
+  ),
+  acrossDeployments(
+    "nor takes one of another deployment for its own",
+    ...["label", "configmap", "others", "--overwrite"],
+    ...Object.entries(MEMBER).map(([label, value]) => `${label}=${value}`),
+  ),
+  {
+    title: "nor does the account that plans show that it could",
+    ...{ policy: OBJECTS, as: "plan", words: "objects of its own deployment only" },
+    args: () => ["delete", "configmap", "others", "-n", SHOP, "--dry-run=server"],
+  },
+  {
+    title: "an account whose name says no deployment writes no object",
+    ...{ policy: OBJECTS, as: "unnamed", words: "objects of its own deployment only" },
+    ...create(() => released("v1", "ConfigMap", "fresh")),
   },
   {
     title: "nor keeps one from being deleted",
@@ -501,7 +561,7 @@ const ATTACKS: readonly Attack<Who>[] = [
   {
     title: "a stolen operator lends the role of releases to no account of another rollout than the label's",
     ...{ policy: BINDINGS, as: "operator", words: "only bind the grant's own ServiceAccount" },
-    ...create(() => binding({ account: rolloutAccount(OTHER_UID) })),
+    ...create(() => binding({ account: rolloutAccount(ownerOf(OTHER_UID)) })),
   },
   {
     title: "nor to the account of a grant, which no policy for releases holds",
@@ -524,6 +584,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     ...create(() => binding({ name: "mine" })),
   },
   {
+    title: "nor to one whose name says no deployment",
+    ...{ policy: BINDINGS, as: "operator", words: "only bind the grant's own ServiceAccount" },
+    ...create(() => binding({ account: UNNAMED })),
+  },
+  {
     title: "nor for more than two hours",
     ...{ policy: BINDINGS, as: "operator", words: "two hours at most" },
     ...create(() => binding({ minutes: 130 })),
@@ -541,7 +606,20 @@ const ATTACKS: readonly Attack<Who>[] = [
   {
     title: "nor makes an account with a right outside of the cluster",
     ...{ policy: MADE, as: "operator", words: "no other label or annotation" },
-    ...create(() => account(planAccount(OTHER_UID), { annotations: { "eks.amazonaws.com/role-arn": "arn" } })),
+    ...create(() => account(planAccount(ownerOf(OTHER_UID)), { annotations: { "eks.amazonaws.com/role-arn": "arn" } })),
+  },
+  {
+    title: "nor makes an account that is named after another rollout than the one it is labelled with",
+    ...{ policy: MADE, as: "operator", words: "named after that rollout" },
+    ...create(() => {
+      const labels = { [ROLLOUT_UID_LABEL]: ROLLOUT_UID };
+      return account(rolloutAccount(ownerOf(OTHER_UID)), { labels, ownerReferences: [owner(ROLLOUT_UID)] });
+    }),
+  },
+  {
+    title: "nor one that is there without its rollout",
+    ...{ policy: MADE, as: "operator", words: "named after that rollout" },
+    ...create(() => account(rolloutAccount(ownerOf(OTHER_UID)), { labels: { [ROLLOUT_UID_LABEL]: OTHER_UID } })),
   },
   {
     title: "nor takes a token of an account that is no rollout's",
@@ -604,11 +682,12 @@ beforeAll(async () => {
       bound("RoleBinding", `patches-${name}`, { name: "patches-rollouts" }, user(name)),
     ),
     bound("RoleBinding", "approves-changes", { name: "approves-changes" }, user(MUTATOR)),
-    ...[PLAN, ROLLOUT_RUN].map((name) => account(name) as Record<string, unknown>),
+    ...[PLAN, ROLLOUT_RUN, UNNAMED].map((name) => account(name) as Record<string, unknown>),
     account("customers", {}, SHOP) as Record<string, unknown>,
-    account("others", { labels: { ...MEMBER, [DEPLOYMENT_ID_LABEL]: "dpl_other" } }, SHOP) as Record<string, unknown>,
+    account("others", { labels: OTHERS }, SHOP) as Record<string, unknown>,
     account("own", { labels: MEMBER }, SHOP) as Record<string, unknown>,
     released("v1", "ConfigMap", "member"),
+    released("v1", "ConfigMap", "others", {}, { labels: OTHERS }),
     released("v1", "Service", "member", { spec: { ports: [{ port: 80 }] } }),
     releasedDeployment("member"),
     // The customer has given it the node's network.
@@ -626,6 +705,7 @@ beforeAll(async () => {
     kubeconfigs[name] = await cluster().kubeconfigForServiceAccount(systemNamespace, `sallyport-${name}`);
   }
   kubeconfigs.plan = await cluster().kubeconfigForServiceAccount(GRANTS, PLAN);
+  kubeconfigs.unnamed = await cluster().kubeconfigForServiceAccount(GRANTS, UNNAMED);
   kubeconfigs.rollout = await cluster().kubeconfigForServiceAccount(GRANTS, ROLLOUT_RUN);
   const people = { approver: APPROVER, oncall: ONCALL, mutator: MUTATOR, stranger: STRANGER } as const;
   for (const [who, name] of Object.entries(people)) kubeconfigs[who as Who] = cluster().kubeconfigFor({ user: name });
@@ -662,7 +742,6 @@ testRefusals(ATTACKS, attacked);
 
 describe("let through", () => {
   const bare = { [ROLLOUT_UID_LABEL]: OTHER_UID };
-  const owner = { apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", name: "waiting", uid: OTHER_UID };
   test.each<[string, Who, readonly string[], (() => object)?]>([
     ["the agent writes what a release installs", "agent", CREATE, () => content("rel-9")],
     ["the agent asks for a rollout", "agent", CREATE, () => rollout("asked")],
@@ -670,7 +749,7 @@ describe("let through", () => {
       "the operator makes the account of a rollout",
       "operator",
       CREATE,
-      () => account(rolloutAccount(OTHER_UID), { labels: bare, ownerReferences: [owner] }),
+      () => account(rolloutAccount(ownerOf(OTHER_UID)), { labels: bare, ownerReferences: [owner(OTHER_UID)] }),
     ],
     ["the operator lends the role to the account that plans", "operator", CREATE, () => binding({ account: PLAN })],
     ["the operator lends it to the one that carries out", "operator", CREATE, () => binding()],

@@ -1,4 +1,5 @@
 import {
+  type AccountOwner,
   APPLYSET_LABEL,
   applySetId,
   DEPLOYMENT_ID_LABEL,
@@ -8,8 +9,13 @@ import {
 import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
 
 export const ROLLOUT_UID = "0badcafe-0000-4000-8000-000000000001";
-export const PLAN = planAccount(ROLLOUT_UID);
-export const ROLLOUT_RUN = rolloutAccount(ROLLOUT_UID);
+/** Of the tests' own deployment. */
+export const ownerOf = (uid: string, deploymentId = DEPLOYMENT_ID): AccountOwner => ({
+  metadata: { uid },
+  spec: { deploymentId },
+});
+export const PLAN = planAccount(ownerOf(ROLLOUT_UID));
+export const ROLLOUT_RUN = rolloutAccount(ownerOf(ROLLOUT_UID));
 export const REGISTRY = "registry.example/shop";
 
 /** Labels that each object of a release has. */

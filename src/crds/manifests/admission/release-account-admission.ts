@@ -63,6 +63,12 @@ function templateOf(state: "now" | "was"): string {
 const WRITTEN: readonly Named[] = [
   ...NOW_AND_WAS,
   { name: "kind", expression: "request.kind.kind + (request.kind.group == '' ? '' : '.' + request.kind.group)" },
+  {
+    // The name of the ManagedDeployment that the account's name ends with. The name of an account without one has colons,
+    // which no label may have.
+    name: "deployment",
+    expression: "request.userInfo.username.substring(request.userInfo.username.indexOf('.') + 1)",
+  },
   { name: "labels", expression: "variables.now[?'metadata'][?'labels'].orValue({})" },
   { name: "wasLabels", expression: "variables.was[?'metadata'][?'labels'].orValue({})" },
   {
@@ -119,7 +125,11 @@ export function rolloutObjects(
   });
 }
 
-/** A rollout makes members of its set, and touches no object that is none. */
+/**
+ * A rollout makes members of its set, and touches no object that is none, nor one of another deployment: the account's
+ * name says of which it is. An object that no release has made is not made one here, because nothing shows the policy
+ * whether a person wants that: a person labels it.
+ */
 function ownership(): readonly Validation[] {
   const isMember = (labels: string): string =>
     `${labels}[?'${APPLYSET_LABEL}'].orValue('').matches('${APPLYSET_ID}') && ${labels}[?'${DEPLOYMENT_ID_LABEL}'].orValue('') != ''`;
@@ -135,6 +145,11 @@ function ownership(): readonly Validation[] {
     forbid(
       `request.operation == 'CREATE' || (${isMember("variables.wasLabels")})`,
       `a rollout changes and deletes only what a release has installed (labels ${APPLYSET_LABEL}, ${DEPLOYMENT_ID_LABEL})`,
+    ),
+    forbid(
+      `(request.operation == 'CREATE' ? variables.labels : variables.wasLabels)[?'${DEPLOYMENT_ID_LABEL}'].orValue('')` +
+        ".lowerAscii().replace('_', '-').replace('.', '-') == variables.deployment",
+      `a rollout writes objects of its own deployment only (label ${DEPLOYMENT_ID_LABEL})`,
     ),
     forbid(
       `request.operation != 'UPDATE' || [${quoted([APPLYSET_LABEL, DEPLOYMENT_ID_LABEL])}].all(k, ` +
