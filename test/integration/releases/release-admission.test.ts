@@ -26,6 +26,7 @@ import {
   ROLLOUT_UID,
   released,
   releasedDeployment,
+  securedContainer,
 } from "./released-objects.ts";
 
 // Neither agent nor operator runs. An attacker has the credentials of one account, which has every right, and types any
@@ -124,6 +125,8 @@ function account(name: string, metadata: object = {}, namespace = GRANTS): objec
 const PLANS = "sallyport-plan-accounts";
 const OBJECTS = "sallyport-rollout-objects";
 const ACCOUNTS = "sallyport-rollout-service-accounts";
+const CONFIG_MAPS = "sallyport-rollout-config-maps";
+const CLAIMS = "sallyport-rollout-volume-claims";
 const WORDS = "sallyport-rollout-words";
 const CONTENT = "sallyport-release-content";
 const BINDINGS = "sallyport-operator-bindings";
@@ -309,12 +312,12 @@ const ATTACKS: readonly Attack<Who>[] = [
     volume({ projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }),
   ),
   pod("nor a node by its name", "chooses no node by name", { nodeName: "control-plane" }),
-  pod("nor is privileged", "no privileged container", {}, { securityContext: { privileged: true } }),
+  pod("nor is privileged", "no privileged container", {}, security({ privileged: true, allowPrivilegeEscalation: null })),
   pod("nor is where it runs first", "no privileged container", {
-    initContainers: [{ name: "i", image: `${REGISTRY}/i:1`, securityContext: { privileged: true } }],
+    initContainers: [securedContainer({ name: "i", ...security({ privileged: true, allowPrivilegeEscalation: null }) })],
   }),
   pod("nor may become so", "no privileged container", {}, { securityContext: { allowPrivilegeEscalation: true } }),
-  pod("nor adds a capability", "adds no capability", {}, { securityContext: { capabilities: { add: ["SYS_ADMIN"] } } }),
+  pod("nor adds a capability", "adds no capability", {}, { securityContext: { capabilities: { add: ["SYS_ADMIN"], drop: ["ALL"] } } }),
   pod("nor takes a port of the node", "takes no port of a node", {}, { ports: [{ containerPort: 80, hostPort: 80 }] }),
   pod("nor pulls from elsewhere", "images of allowed registries only", {}, { image: "registry.example/shopping/x:1" }),
   pod("nor pulls from another port", "images of allowed registries only", {}, { image: "other.example:5000/x:1" }),
@@ -339,6 +342,55 @@ const ATTACKS: readonly Attack<Who>[] = [
     {},
     { readinessProbe: { httpGet: { port: 80, host: "db" } } },
   ),
+  pod("nor may escalate, for want of a word", "with allowPrivilegeEscalation: false", {}, security({ allowPrivilegeEscalation: null })),
+  pod("nor runs as root, for want of a word", "with runAsNonRoot: true", security({ runAsNonRoot: null })),
+  pod("nor runs as root by its number", "none as user 0", {}, security({ runAsUser: 0 })),
+  pod("nor goes without seccomp", "with a seccompProfile", security({ seccompProfile: null })),
+  pod("nor keeps capabilities", "that drop ALL capabilities", {}, security({ capabilities: null })),
+  pod("nor reads a Secret that is not named", "only Secrets that releases may read", volume({ secret: { secretName: "theirs" } })),
+  pod("nor as a variable", "only Secrets that releases may read", {}, { envFrom: [{ secretRef: { name: "theirs" } }] }),
+  pod("nor pulls with one", "only Secrets that releases may read", { imagePullSecrets: [{ name: "theirs" }] }),
+  pod(
+    "nor reads the values of another deployment",
+    "only Secrets that releases may read",
+    {},
+    { envFrom: [{ secretRef: { name: `cfg-dpl-other-${"0a".repeat(16)}` } }] },
+  ),
+  {
+    title: "nor reads one in what was installed",
+    ...{ ...RUNS, words: "only Secrets that releases may read" },
+    args: () => [
+      ...["patch", "deployment", "member", "-n", SHOP, "--dry-run=server", "-p"],
+      JSON.stringify({ spec: { template: { spec: volume({ secret: { secretName: "theirs" } }) } } }),
+    ],
+  },
+  {
+    title: "a rollout reads no ConfigMap of the customer's",
+    ...{ policy: CONFIG_MAPS, as: "rollout", words: "only ConfigMaps that the release brings" },
+    ...create(() => releasedDeployment("fresh", volume({ configMap: { name: "theirs" } }))),
+  },
+  {
+    title: "nor one of another deployment",
+    ...{ policy: CONFIG_MAPS, as: "rollout", words: "only ConfigMaps that the release brings" },
+    ...create(() => releasedDeployment("fresh", {}, { envFrom: [{ configMapRef: { name: "others" } }] })),
+  },
+  {
+    title: "a rollout uses no volume claim of the customer's",
+    ...{ policy: CLAIMS, as: "rollout", words: "only volume claims that the release brings" },
+    ...create(() => releasedDeployment("fresh", volume({ persistentVolumeClaim: { claimName: "data-db-0" } }))),
+  },
+  {
+    title: "nor makes a StatefulSet that takes one by its name",
+    ...{ policy: CLAIMS, as: "rollout", words: "takes volume claims of others by their names" },
+    ...create(() =>
+      released("apps/v1", "StatefulSet", "db", {
+        spec: {
+          ...marked({}),
+          ...{ serviceName: "db", volumeClaimTemplates: [{ metadata: { name: "data" }, ...claimOf({}) }] },
+        },
+      }),
+    ),
+  },
   made("nor annotates a pod for another network", "annotates no pod", () =>
     released("apps/v1", "Deployment", "fresh", {
       spec: marked({}, { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } }),
@@ -643,7 +695,10 @@ const ATTACKS: readonly Attack<Who>[] = [
   },
 ];
 
-const OPTIONS = { registries: [REGISTRY, "other.example"] };
+const OPTIONS = {
+  registries: [REGISTRY, "other.example"],
+  mayRead: { secrets: ["shop-*"], configMaps: ["shop-settings"], volumeClaims: ["data-cache-*"] },
+};
 const attacked = {
   cluster,
   kubeconfigs,
@@ -688,6 +743,13 @@ beforeAll(async () => {
     account("own", { labels: MEMBER }, SHOP) as Record<string, unknown>,
     released("v1", "ConfigMap", "member"),
     released("v1", "ConfigMap", "others", {}, { labels: OTHERS }),
+    ...["theirs", "shop-settings"].map((name) => released("v1", "ConfigMap", name, {}, { labels: {} })),
+    ...["data-db-0", "data-cache-0"].map((name) =>
+      released("v1", "PersistentVolumeClaim", name, claimOf({}), { labels: {} }),
+    ),
+    released("v1", "PersistentVolumeClaim", "data-own-0", claimOf({})),
+    // The customer has had it read a Secret.
+    releasedDeployment("reading", volume({ secret: { secretName: "theirs" } })),
     released("v1", "Service", "member", { spec: { ports: [{ port: 80 }] } }),
     releasedDeployment("member"),
     // The customer has given it the node's network.
@@ -775,6 +837,42 @@ describe("let through", () => {
       "rollout",
       CREATE,
       () => releasedDeployment("fresh", { serviceAccountName: "new" }),
+    ],
+    [
+      "what it reads is named, its own, or not there yet",
+      "rollout",
+      CREATE,
+      () =>
+        releasedDeployment(
+          "fresh",
+          {
+            volumes: [
+              { name: "a", configMap: { name: "shop-settings" } },
+              { name: "b", persistentVolumeClaim: { claimName: "data-cache-0" } },
+              { name: "c", configMap: { name: "member" } },
+              { name: "d", configMap: { name: "new" } },
+            ],
+            imagePullSecrets: [{ name: "shop-pull" }],
+          },
+          { envFrom: [{ secretRef: { name: `cfg-dpl-shop-1-${"0a".repeat(16)}` } }] },
+        ),
+    ],
+    [
+      "a StatefulSet takes the claims that one of its own has left",
+      "rollout",
+      CREATE,
+      () =>
+        released("apps/v1", "StatefulSet", "own", {
+          spec: {
+            ...marked({}),
+            ...{ serviceName: "own", volumeClaimTemplates: [{ metadata: { name: "data" }, ...claimOf({}) }] },
+          },
+        }),
+    ],
+    [
+      "it changes what the customer has had read a Secret",
+      "rollout",
+      ["patch", "deployment", "reading", "-n", SHOP, "--dry-run=server", "-p", JSON.stringify({ spec: { paused: true } })],
     ],
     ["it brings an account", "rollout", CREATE, () => released("v1", "ServiceAccount", "new")],
     [
