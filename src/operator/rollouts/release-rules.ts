@@ -6,6 +6,7 @@ import { accountProblems, claimProblems, scaleProblems, selectionProblems } from
 import { podProblems } from "./pod-rules.ts";
 import { readProblems } from "./read-rules.ts";
 import { type Node, nodeAt } from "./rule-nodes.ts";
+import { textProblems } from "./text-rules.ts";
 
 /** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
 export const RELEASE_KINDS: readonly string[] = Object.keys(RELEASE_RESOURCES);
@@ -50,7 +51,7 @@ export function releaseProblems(objects: readonly ReleaseObject[], rules: Releas
     seen.add(ref);
     const brings = (kind: string, name: string) => refs.has(`${kind}/${manifest.metadata.namespace ?? ""}/${name}`);
     const bringsAccount = (name: string) => brings("ServiceAccount", name);
-    const messages = [...twice, ...placeProblems(manifest, rules), ...metadataProblems(manifest)];
+    const messages = [...twice, ...placeProblems(manifest, rules), ...metadataProblems(manifest), ...textProblems(manifest)];
     const template = templateOf(manifest);
     if (template !== undefined) messages.push(...podProblems(template, { ...rules, bringsAccount }));
     const pod = nodeAt(template, "spec");
