@@ -74,9 +74,18 @@ function clusterHands(
   { client, config, serverClock: clock, fence }: OperatorParts,
   access: RolloutAccess,
 ): RolloutHands {
-  const { grantsNamespace, releasesKinds, releasesRegistries: registries, releasesMayExpose: mayExpose } = config;
-  const kinds = releasesKinds.length > 0 ? releasesKinds : RELEASE_KINDS;
-  const rules = { kinds, registries, mayExpose };
+  const { grantsNamespace, releasesKinds } = config;
+  const rules = {
+    kinds: releasesKinds.length > 0 ? releasesKinds : RELEASE_KINDS,
+    registries: config.releasesRegistries,
+    mayExpose: config.releasesMayExpose,
+    mayRead: {
+      secrets: config.releasesMayReadSecrets,
+      configMaps: config.releasesMayReadConfigMaps,
+      volumeClaims: config.releasesMayReadVolumeClaims,
+    },
+    podSecurity: config.releasesPodSecurity,
+  };
   return new ClusterHands({
     access,
     clientFor: (token) => client.withToken(token),

@@ -31,6 +31,10 @@ test.each([
     { kinds: ["Deployment.apps", "Service"], registries: ["r.example/a", "r.example/b"] },
   ],
   ["that may be exposed", { mayExpose: true }],
+  [
+    "that may read what is there, and run as root",
+    { mayRead: { secrets: ["pull", "shop-*"], configMaps: ["ca"], volumeClaims: ["*"] }, podSecurity: "baseline" },
+  ],
 ])("releases %s add the roles, bindings and policies of src/crds, and nothing else", async (_, options) => {
   const wanted = [...openReleases(NAMES, options), ...openNamespaceToReleases("shop", NAMES)];
   const plain = ({ apiVersion, kind, metadata, ...rest }: Rendered): object => ({
@@ -96,6 +100,10 @@ test("agent and operator are told, and not where releases are off", async () => 
     SALLYPORT_RELEASES_KINDS: "Deployment.apps,Service,ConfigMap,ServiceAccount,Ingress.networking.k8s.io",
     SALLYPORT_RELEASES_REGISTRIES: "registry.example.com/shop,registry.example.com/base",
     SALLYPORT_RELEASES_MAY_EXPOSE: "true",
+    SALLYPORT_RELEASES_MAY_READ_SECRETS: "registry-pull,shop-*",
+    SALLYPORT_RELEASES_MAY_READ_CONFIG_MAPS: "cluster-ca",
+    SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS: "",
+    SALLYPORT_RELEASES_POD_SECURITY: "restricted",
   });
   const off = await helm.render({ ...REQUIRED, namespaces: ["shop"] });
   expect([told("agent", off), told("operator", off)]).toEqual([{}, {}]);
@@ -106,6 +114,9 @@ test.each<[object, RegExp]>([
   [{ rbac: { scope: "namespaces" } }, /releases\.enabled is true and rbac\.scope is namespaces/],
   [{ releases: { enabled: true, kinds: ["Secret"] } }, /releases.*kinds/s],
   [{ releases: { enabled: true, registries: ["r.example/'] || true || ['"] } }, /releases.*registries/s],
+  [{ releases: { enabled: true, mayRead: { secrets: ["a'] || true || ['"] } } }, /releases.*secrets/s],
+  [{ releases: { enabled: true, mayRead: { secrets: ["*-a"] } } }, /releases.*secrets/s],
+  [{ releases: { enabled: true, podSecurity: "privileged" } }, /releases.*podSecurity/s],
 ])("with %j it is refused, in words", async (more, words) => {
   await expect(helm.render({ ...on(), ...more })).rejects.toThrow(words);
 });

@@ -8,6 +8,10 @@ const VALUES = {
   kinds: "mark-release-kinds",
   registries: "mark-release-registries",
   mayExpose: "mark-release-exposure",
+  secrets: "mark-release-secrets-read",
+  configMaps: "mark-release-config-maps-read",
+  volumeClaims: "mark-release-volume-claims-read",
+  podSecurity: "mark-release-pod-security",
 } as const;
 /** A list of CEL in single quotes, which a YAML string of either style takes as they are. */
 const joined = (value: string): string => `{{ join "', '" $.Values.releases.${value} }}`;
@@ -15,12 +19,22 @@ const EXPRESSIONS: ReadonlyMap<string, string> = new Map([
   [VALUES.kinds, joined("kinds")],
   [VALUES.registries, joined("registries")],
   [VALUES.mayExpose, "{{ $.Values.releases.mayExpose }}"],
+  [VALUES.secrets, joined("mayRead.secrets")],
+  [VALUES.configMaps, joined("mayRead.configMaps")],
+  [VALUES.volumeClaims, joined("mayRead.volumeClaims")],
+  [VALUES.podSecurity, "{{ $.Values.releases.podSecurity }}"],
 ]);
 
 /** What releases add: roles and their bindings, and the admission policies. */
 export function releaseTemplates(): string {
   const roles = openReleases(MARKS).filter(({ apiVersion }) => apiVersion.startsWith("rbac.authorization.k8s.io/"));
-  const options = { kinds: [VALUES.kinds], registries: [VALUES.registries], mayExpose: VALUES.mayExpose };
+  const options = {
+    ...{ kinds: [VALUES.kinds], registries: [VALUES.registries], mayExpose: VALUES.mayExpose },
+    mayRead: {
+      ...{ secrets: [VALUES.secrets], configMaps: [VALUES.configMaps], volumeClaims: [VALUES.volumeClaims] },
+    },
+    podSecurity: VALUES.podSecurity,
+  };
   const policies = openReleases(MARKS, options).filter(({ apiVersion }) =>
     apiVersion.startsWith("admissionregistration.k8s.io/"),
   );

@@ -1,8 +1,12 @@
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
+import type { MayRead } from "../../crds/released/may-read.ts";
+import type { PodSecurity } from "../../crds/released/pod-security.ts";
 import { kindAndGroup, RELEASE_RESOURCES } from "../../crds/released/release-kinds.ts";
 import { accountProblems, claimProblems, scaleProblems, selectionProblems } from "./member-rules.ts";
 import { podProblems } from "./pod-rules.ts";
+import { readProblems } from "./read-rules.ts";
 import { type Node, nodeAt } from "./rule-nodes.ts";
+import { textProblems } from "./text-rules.ts";
 
 /** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
 export const RELEASE_KINDS: readonly string[] = Object.keys(RELEASE_RESOURCES);
@@ -16,6 +20,9 @@ export interface ReleaseRules {
   readonly registries: readonly string[];
   /** Whether Services may be reached from outside of the cluster, and Ingresses name hosts. */
   readonly mayExpose: boolean;
+  /** What pods may read that the release does not bring. */
+  readonly mayRead: MayRead;
+  readonly podSecurity: PodSecurity;
 }
 
 /** Why one object may not be installed. */
@@ -42,11 +49,14 @@ export function releaseProblems(objects: readonly ReleaseObject[], rules: Releas
     const ref = refOf(manifest);
     const twice = seen.has(ref) ? ["the release has it twice"] : [];
     seen.add(ref);
-    const bringsAccount = (name: string) => refs.has(`ServiceAccount/${manifest.metadata.namespace ?? ""}/${name}`);
-    const messages = [...twice, ...placeProblems(manifest, rules), ...metadataProblems(manifest)];
+    const brings = (kind: string, name: string) => refs.has(`${kind}/${manifest.metadata.namespace ?? ""}/${name}`);
+    const bringsAccount = (name: string) => brings("ServiceAccount", name);
+    const messages = [...twice, ...placeProblems(manifest, rules), ...metadataProblems(manifest), ...textProblems(manifest)];
     const template = templateOf(manifest);
     if (template !== undefined) messages.push(...podProblems(template, { ...rules, bringsAccount }));
-    messages.push(...accountProblems(manifest), ...claimProblems(manifest, nodeAt(template, "spec")));
+    const pod = nodeAt(template, "spec");
+    messages.push(...readProblems(manifest, pod, rules.mayRead, brings));
+    messages.push(...accountProblems(manifest), ...claimProblems(manifest, pod));
     messages.push(
       ...selectionProblems(manifest),
       ...scaleProblems(manifest, refs),

@@ -259,7 +259,7 @@ export class RolloutWorld {
           this.#demandLeave(intent, until, false);
           return this.cluster.detach(half ? intent.former.slice(0, 1) : intent.former);
         }),
-      close: (uid) => this.#request("close", () => void this.rights.delete(uid)),
+      close: ({ metadata: { uid } }) => this.#request("close", () => void this.rights.delete(uid)),
     };
   }
 

@@ -39,7 +39,13 @@ const job = (namespace: string, nodeSelector?: Readonly<Record<string, string>>)
     template: {
       spec: {
         ...{ automountServiceAccountToken: false, restartPolicy: "Never", ...(nodeSelector && { nodeSelector }) },
-        containers: [{ name: "c", image: "registry.example/migrate:1" }],
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+        containers: [
+          {
+            ...{ name: "c", image: "registry.example/migrate:1" },
+            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+          },
+        ],
       },
     },
   },

@@ -7,6 +7,7 @@ import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutAction } from "../../../src/crds/kinds/rollout.ts";
 import { APPLYSET_LABEL, applySetId, DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../../src/crds/release-names.ts";
+import { READS_NOTHING } from "../../../src/crds/released/may-read.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect, type WireRequest } from "../../../src/kube/client/connection.ts";
 import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
@@ -99,7 +100,10 @@ export class HandsWorld {
       access: new RolloutAccess(client, LENDING),
       clientFor: (token) => client.withToken(token),
       grantsNamespace: GRANTS,
-      rules: { kinds: RELEASE_KINDS, registries: [], mayExpose: false },
+      rules: {
+        ...{ kinds: RELEASE_KINDS, registries: [], mayExpose: false },
+        ...{ mayRead: READS_NOTHING, podSecurity: "restricted" },
+      },
       fence: () => undefined,
       clock: this.clock,
     });
@@ -275,7 +279,10 @@ export function deployment(namespace: string, name: string, options: DeploymentO
   const labels = { app };
   const pod = {
     automountServiceAccountToken: false,
-    containers: [{ name: "c", image }],
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [
+      { name: "c", image, securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } },
+    ],
     ...(nodeSelector && { nodeSelector }),
     ...(account !== undefined && { serviceAccountName: account }),
   };

@@ -21,4 +21,12 @@
   value: {{ join "," $releases.registries | quote }}
 - name: SALLYPORT_RELEASES_MAY_EXPOSE
   value: {{ $releases.mayExpose | quote }}
+- name: SALLYPORT_RELEASES_MAY_READ_SECRETS
+  value: {{ join "," $releases.mayRead.secrets | quote }}
+- name: SALLYPORT_RELEASES_MAY_READ_CONFIG_MAPS
+  value: {{ join "," $releases.mayRead.configMaps | quote }}
+- name: SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS
+  value: {{ join "," $releases.mayRead.volumeClaims | quote }}
+- name: SALLYPORT_RELEASES_POD_SECURITY
+  value: {{ $releases.podSecurity | quote }}
 {{- end -}}

@@ -1,23 +1,22 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
 import { FINAL_ROLLOUT_STATES } from "../../kinds/rollout.ts";
 import type { Manifest } from "../../manifest.ts";
+import { READS_NOTHING } from "../../released/may-read.ts";
 import { forbid, MACHINE, type Named, stampingPolicy, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { newly } from "./grant-admission.ts";
 import { NOW_AND_WAS } from "./machine-policies.ts";
 import { operatorOnly } from "./operator-admission.ts";
 import { nothingNew } from "./plan-admission.ts";
-import {
-  planAccounts,
-  type ReleaseOptions,
-  rolloutObjects,
-  rolloutServiceAccounts,
-} from "./release-account-admission.ts";
+import { planAccounts, type ReleaseOptions, rolloutObjects } from "./release-account-admission.ts";
+import { rolloutReads, rolloutServiceAccounts } from "./release-objects/borrowed-objects.ts";
 
 /** Names of the policies that an installation has only with releases; the operator looks for them then. */
 export const RELEASE_VALIDATING_POLICIES = [
   "sallyport-plan-accounts",
   "sallyport-rollout-objects",
   "sallyport-rollout-service-accounts",
+  "sallyport-rollout-config-maps",
+  "sallyport-rollout-volume-claims",
   "sallyport-rollout-words",
   "sallyport-release-content",
 ] as const;
@@ -33,6 +32,7 @@ export function releasePolicies(names: InstallationNames, options: ReleaseOption
     ...planAccounts(names),
     ...rolloutObjects(names, options),
     ...rolloutServiceAccounts(names),
+    ...rolloutReads(names, options.mayRead ?? READS_NOTHING),
     ...rolloutWords(names),
     ...releaseContent(),
     ...stamps(),

@@ -2,6 +2,7 @@ import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { withDeadline } from "../../../base/deadline.ts";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Client } from "../../../kube/client/client.ts";
 import type { RolloutAccess } from "../../access/rollout-access.ts";
@@ -71,7 +72,7 @@ export class ClusterHands implements RolloutHands {
       // Another process that leads now may be planning with the same account.
       fence();
       await withDeadline(clock, CLOSE_MS, new AbortController().signal, (closing) =>
-        access.close(["plan"], rollout.metadata.uid, namespaces, closing),
+        access.close(["plan"], rollout, namespaces, closing),
       );
     };
     const until = new Date(clock.wallNow().getTime() + PLAN_MS);
@@ -152,10 +153,10 @@ export class ClusterHands implements RolloutHands {
     });
   }
 
-  async close(rolloutUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
-    this.#accounts.forget(rolloutUid);
-    this.#settled.forget(rolloutUid);
-    await this.#ports.access.close(["plan", "rollout"], rolloutUid, namespaces, signal);
+  async close(rollout: Rollout, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
+    this.#accounts.forget(rollout.metadata.uid);
+    this.#settled.forget(rollout.metadata.uid);
+    await this.#ports.access.close(["plan", "rollout"], rollout, namespaces, signal);
   }
 
   #membership({ rollout }: Intent): Membership {

@@ -73,5 +73,5 @@ export interface RolloutHands {
   /** Ends the release's hold on `former`: its labels and its fields' ownership go, the objects stay. */
   detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied>;
   /** Removes the accounts and bindings of this rollout in these namespaces. Idempotent. */
-  close(rolloutUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void>;
+  close(rollout: Rollout, namespaces: readonly string[], signal: AbortSignal): Promise<void>;
 }

@@ -143,16 +143,20 @@ test("the sweep leaves the accounts that a rollout needs now, and takes all othe
     const metadata = { ...held.metadata, name, namespace: "shop", annotations };
     return { kind, rolloutUid: uid, object: { apiVersion: "v1", kind, metadata } };
   };
-  const found = [...made, held].flatMap(({ metadata: { uid } }) =>
-    [planAccount(uid), rolloutAccount(uid)].map((name) => leftOver(uid, name, "ServiceAccount")),
+  const found = [...made, held].flatMap((rollout) =>
+    [planAccount(rollout), rolloutAccount(rollout)].map((name) =>
+      leftOver(rollout.metadata.uid, name, "ServiceAccount"),
+    ),
   );
-  const [, , applying] = made;
-  const over = leftOver(applying?.metadata.uid ?? "", "rollout-late", "RoleBinding", "2026-01-01T00:00:00Z");
+  const [planning = held, , applying = held, goingBack = held] = made;
+  const over = leftOver(applying.metadata.uid, "rollout-late", "RoleBinding", "2026-01-01T00:00:00Z");
   const removed: string[] = [];
   await sweepRollouts(
     {
       client: { delete: async (_, { name }) => removed.push(name) > 0 },
-      access: { leftOvers: async () => [...found, over, leftOver("gone", "plan-000000000000", "ServiceAccount")] },
+      access: {
+        leftOvers: async () => [...found, over, leftOver("gone", "plan-000000000000.dep-1", "ServiceAccount")],
+      },
       ...{ fence: () => undefined, clock: world.clock, log: silentLogger, metrics: { removed: () => undefined } },
       rollouts: () => [...world.rollouts.values()],
       contents: () => [],
@@ -163,10 +167,8 @@ test("the sweep leaves the accounts that a rollout needs now, and takes all othe
     new AbortController().signal,
   );
   const kept = found.map(({ object }) => object.metadata.name).filter((name) => !removed.includes(name));
-  const [planning, , third, fourth] = made.map(({ metadata }) => metadata.uid);
-  const needed = [planAccount(planning ?? ""), rolloutAccount(third ?? ""), rolloutAccount(fourth ?? "")];
-  const { uid } = held.metadata;
-  expect(new Set(kept)).toEqual(new Set([...needed, planAccount(uid), rolloutAccount(uid)]));
+  const needed = [planAccount(planning), rolloutAccount(applying), rolloutAccount(goingBack)];
+  expect(new Set(kept)).toEqual(new Set([...needed, planAccount(held), rolloutAccount(held)]));
   expect(removed).toContain("rollout-late");
-  expect(removed).toContain("plan-000000000000");
+  expect(removed).toContain("plan-000000000000.dep-1");
 });

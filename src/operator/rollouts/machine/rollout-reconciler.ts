@@ -148,7 +148,7 @@ async function end(
   const { uid } = rollout.metadata;
   context.signal.throwIfAborted();
   ports.fence();
-  await ports.hands.close(uid, ports.places(rollout), context.signal);
+  await ports.hands.close(rollout, ports.places(rollout), context.signal);
   const ended = await write(rollout, step.to, step.said, step.fields ?? {}, ports, context);
   if (isOver(ended)) ports.running.release(uid);
 }

@@ -1,3 +1,4 @@
+import { SECCOMP_PROFILES } from "../../../released/pod-security.ts";
 import { forbid, type Named, quoted, type Validation } from "../admission-policy.ts";
 
 /** Volumes that bring nothing of the node and no Secret of another namespace. */
@@ -131,6 +132,35 @@ export function containerRules(): readonly Validation[] {
             "c[?'image'].orValue('').startsWith(r + ':'))))",
         ),
       "a rollout pulls images of allowed registries only (releases.registries)",
+    ),
+  ];
+}
+
+/** What Pod Security `restricted` asks for beyond `baseline`. */
+export function restrictedRules(): readonly Validation[] {
+  const open = "!variables.runsPods || !variables.isRestricted";
+  const each = (rule: string): string => `${open} || variables.containers.all(c, ${rule})`;
+  /** Of the container, or else of the pod. */
+  const either = (path: string, fallback: string): string =>
+    `c[?'securityContext']${path}.orValue(variables.pod[?'securityContext']${path}.orValue(${fallback}))`;
+  const words = "(releases.podSecurity: restricted)";
+  return [
+    forbid(
+      each("c[?'securityContext'][?'allowPrivilegeEscalation'].orValue(true) == false"),
+      `a rollout runs containers with allowPrivilegeEscalation: false ${words}`,
+    ),
+    forbid(
+      `${open} || (variables.containers.all(c, ${either("[?'runAsNonRoot']", "false")} == true) && ` +
+        "variables.securityContexts.all(s, s[?'runAsUser'].orValue(1) != 0))",
+      `a rollout runs containers with runAsNonRoot: true, and none as user 0 ${words}`,
+    ),
+    forbid(
+      each(`${either("[?'seccompProfile'][?'type']", "''")} in [${quoted(SECCOMP_PROFILES)}]`),
+      `a rollout runs containers with a seccompProfile: ${SECCOMP_PROFILES.join(" or ")} ${words}`,
+    ),
+    forbid(
+      each("'ALL' in c[?'securityContext'][?'capabilities'][?'drop'].orValue([])"),
+      `a rollout runs containers that drop ALL capabilities ${words}`,
     ),
   ];
 }
