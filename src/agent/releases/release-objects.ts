@@ -52,7 +52,11 @@ export function newRollout(
       rolloutId,
       deploymentId,
       action,
-      ...(content && { contentName: content.metadata.name, contentDigest: content.spec.digest }),
+      ...(content && {
+        contentName: content.metadata.name,
+        contentDigest: content.spec.digest,
+        version: content.spec.version,
+      }),
       requestedAt: requestedAt ?? now.toISOString(),
       deadline: new Date(now.getTime() + MAY_WAIT_MS).toISOString(),
     },

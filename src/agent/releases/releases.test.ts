@@ -133,7 +133,10 @@ describe("the target of an answer", () => {
       spec: { deploymentId: DEPLOYMENT, releaseId: RELEASE, version: "1.4.0", digest },
     });
     expect(world.rollouts.get(`duop-${"1".repeat(28)}`)).toMatchObject({
-      spec: { action: "install", contentName: content?.metadata.name, contentDigest: digest, requestedAt: AT },
+      spec: {
+        ...{ action: "install", contentName: content?.metadata.name, contentDigest: digest, requestedAt: AT },
+        version: content?.spec.version,
+      },
     });
     expect(world.inputs).toMatchObject([
       { stack, releaseId: RELEASE, namespaces: ["shop"], grantsNamespace: NAMESPACE },

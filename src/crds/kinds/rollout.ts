@@ -72,7 +72,7 @@ const ObjectRef = Type.String({
   description: "Kind.group/namespace/name.",
 });
 const ASKED = ["deploymentId", "action", "requestedAt", "deadline"];
-const OPTIONALLY_ASKED = ["contentName", "contentDigest"];
+const OPTIONALLY_ASKED = ["contentName", "contentDigest", "version"];
 
 const Spec = Type.Object(
   {
@@ -82,6 +82,8 @@ const Spec = Type.Object(
     action: Words(ROLLOUT_ACTIONS),
     contentName: Type.Optional(GrantName),
     contentDigest: Type.Optional(Digest),
+    /** As the content has it, for people: what is planned and approved is the digest. */
+    version: Type.Optional(Line(1, 256)),
     requestedAt: DateTime,
     deadline: DateTime,
     // The customer's words.
@@ -239,6 +241,7 @@ export const ROLLOUT = {
   columns: [
     { name: "Deployment", type: "string", jsonPath: ".spec.deploymentId" },
     { name: "Action", type: "string", jsonPath: ".spec.action" },
+    { name: "Version", type: "string", jsonPath: ".spec.version" },
     { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Wave", type: "string", jsonPath: ".status.waveOf" },
     { name: "Creates", type: "integer", jsonPath: ".status.plan.create" },

@@ -51,7 +51,12 @@ export function releaseProblems(objects: readonly ReleaseObject[], rules: Releas
     seen.add(ref);
     const brings = (kind: string, name: string) => refs.has(`${kind}/${manifest.metadata.namespace ?? ""}/${name}`);
     const bringsAccount = (name: string) => brings("ServiceAccount", name);
-    const messages = [...twice, ...placeProblems(manifest, rules), ...metadataProblems(manifest), ...textProblems(manifest)];
+    const messages = [
+      ...twice,
+      ...placeProblems(manifest, rules),
+      ...metadataProblems(manifest),
+      ...textProblems(manifest),
+    ];
     const template = templateOf(manifest);
     if (template !== undefined) messages.push(...podProblems(template, { ...rules, bringsAccount }));
     const pod = nodeAt(template, "spec");

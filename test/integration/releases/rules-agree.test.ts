@@ -9,7 +9,14 @@ import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../src/operator/rollouts/release-rules.ts";
 import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
 import { eventually, signal } from "../wait.ts";
-import { MEMBER, REGISTRY, type Released, ROLLOUT_RUN, released, releasedDeployment, securedContainer } from "./released-objects.ts";
+import {
+  REGISTRY,
+  type Released,
+  ROLLOUT_RUN,
+  released,
+  releasedDeployment,
+  securedContainer,
+} from "./released-objects.ts";
 
 // The operator judges a release before it is planned, and the API server judges each write of a rollout. What one refuses
 // and the other lets through is either a rollout that stops half-way, or a hole that a stolen operator goes through.
@@ -99,10 +106,10 @@ const SECURITY = some(
       { role: "r" },
       {},
     ),
-    seccompProfile: fc.constantFrom(
-      ...[{ type: "RuntimeDefault" }, { type: "Unconfined" }, null],
-      { type: "Localhost", localhostProfile: "a.json" },
-    ),
+    seccompProfile: fc.constantFrom(...[{ type: "RuntimeDefault" }, { type: "Unconfined" }, null], {
+      type: "Localhost",
+      localhostProfile: "a.json",
+    }),
     appArmorProfile: fc.constantFrom({ type: "RuntimeDefault" }, { type: "Unconfined" }),
     windowsOptions: fc.constantFrom({ hostProcess: false }, { runAsUserName: "a" }),
   },
