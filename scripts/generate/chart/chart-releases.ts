@@ -1,5 +1,5 @@
 import { RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
-import { type Branch, branch, flag, leaf, list } from "./chart-value.ts";
+import { type Branch, branch, flag, leaf, list, NAMESPACE, text } from "./chart-value.ts";
 
 const KINDS = Object.keys(RELEASE_RESOURCES);
 
@@ -24,6 +24,15 @@ export const RELEASES_VALUES: Branch = branch(
     mayExpose: flag(
       false,
       "Let a release bring Ingresses and Services of other types than ClusterIP. `externalIPs` are refused either way.",
+    ),
+    secrets: flag(
+      false,
+      "Let a release bring the secret values of its configuration, as an immutable Secret in its namespace. Off: such a release is refused, and you keep the values in a Secret of your own. On: accounts of rollouts may make and delete these Secrets there, and the operator reads the ones that the agent leaves in `releases.namespace` (docs/releases.md).",
+    ),
+    namespace: text(
+      "sallyport-releases",
+      "With `secrets`: where the agent leaves these Secrets. It is made, and holds nothing else.",
+      NAMESPACE,
     ),
   },
 );

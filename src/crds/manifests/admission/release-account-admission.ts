@@ -16,6 +16,8 @@ export interface ReleaseOptions {
   readonly registries?: readonly string[];
   /** Whether a Service may lead out of the cluster, and Ingresses may be made; a template's expression in the chart. */
   readonly mayExpose?: boolean | string;
+  /** Whether releases bring secret values; a template's expression in the chart. */
+  readonly secrets?: boolean | string;
 }
 
 const EVERY_WRITE: Match = {
@@ -90,7 +92,7 @@ const WRITTEN: readonly Named[] = [
  */
 export function rolloutObjects(
   names: InstallationNames,
-  { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false }: ReleaseOptions,
+  { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false, secrets = false }: ReleaseOptions,
 ): readonly Manifest[] {
   const from = quoted(registries.length === 0 ? [""] : registries);
   return validatingPolicy("sallyport-rollout-objects", EVERY_WRITE, {
@@ -103,10 +105,12 @@ export function rolloutObjects(
       // An empty list is one empty name, which a template can write.
       { name: "registries", expression: `[${from}].filter(r, r != '')` },
       { name: "mayExpose", expression: `'${String(mayExpose)}' == 'true'` },
+      // Which Secrets: `secret-admission.ts`.
+      { name: "isSecret", expression: `'${String(secrets)}' == 'true' && variables.kind == 'Secret'` },
     ],
     validations: [
       forbid(
-        `request.operation != 'CONNECT' && (!has(request.subResource) || request.subResource == '') && variables.kind in [${quoted(kinds)}]`,
+        `request.operation != 'CONNECT' && (!has(request.subResource) || request.subResource == '') && (variables.isSecret || variables.kind in [${quoted(kinds)}])`,
         "a rollout writes objects of the kinds that releases may install (releases.kinds), and nothing else",
       ),
       forbid(outsideSystem(names), "a rollout writes nothing in a system namespace"),
