@@ -91,7 +91,7 @@ export class HandsWorld {
     return name;
   }
 
-  async hands(around: Around = {}): Promise<ClusterHands> {
+  async hands(around: Around = {}, releasesNamespace?: string): Promise<ClusterHands> {
     const connection = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
     onTestFinished(() => connection.close());
     const client = new Client(watched(connection, around));
@@ -100,6 +100,7 @@ export class HandsWorld {
       clientFor: (token) => client.withToken(token),
       grantsNamespace: GRANTS,
       rules: { kinds: RELEASE_KINDS, registries: [], mayExpose: false },
+      ...(releasesNamespace !== undefined && { secrets: { client, releasesNamespace } }),
       fence: () => undefined,
       clock: this.clock,
     });

@@ -124,10 +124,12 @@ function secretNames(names: InstallationNames): readonly Manifest[] {
       variables: [
         { name: "pods", expression: `[${spec}${template}, ${spec}[?'jobTemplate'][?'spec']${template}]` },
         ...VARIABLES.map((each) => (each.name === "secret" ? { ...each, expression: "dyn(object)" } : each)),
+        // To let an object go takes its labels away, and changes nothing of its pods.
+        { name: "changes", expression: "request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec" },
       ],
       validations: [
         forbid(
-          `variables.pods.all(p, ${ofPod})`,
+          `!variables.changes || variables.pods.all(p, ${ofPod})`,
           `a rollout gives its pods Secrets of its own deployment's configuration only (${RELEASE_SECRET_PREFIX}…)`,
         ),
       ],
