@@ -24,6 +24,7 @@ import type { Workloads } from "./observe/workloads.ts";
 import type { PlatformLink } from "./platform-link/platform-link.ts";
 import type { Platform } from "./platform-link/routes.ts";
 import type { ReleaseCluster } from "./releases/release-cluster.ts";
+import type { ReleaseSecrets } from "./releases/release-secrets.ts";
 import { Releases } from "./releases/releases.ts";
 import type { Render } from "./releases/render/render-stack.ts";
 
@@ -89,7 +90,7 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
     ...parts,
     snapshot: snapshots.deployments,
     leases,
-    releases: cluster.releases && releasesOf(parts, cluster.releases),
+    releases: cluster.releases && releasesOf(parts, cluster.releases, cluster.releaseSecrets),
     places: { named: config.deployments, opened: config.namespaces, grantsNamespace: config.grantsNamespace },
     maxWaiting: config.maxWaitingDeployments,
     reportIntervalMs: config.reportIntervalMs,
@@ -131,7 +132,11 @@ const MAX_RELEASES = {
   openRollouts: { ofDeployment: 4, inAll: 200, word: "open" },
 } as const;
 
-function releasesOf({ clock, config, render }: ReconcilerParts, cluster: ReleaseCluster): Releases {
+function releasesOf(
+  { clock, config, render }: ReconcilerParts,
+  cluster: ReleaseCluster,
+  secrets: ReleaseSecrets | undefined,
+): Releases {
   const contents = new Capacity({ clock, open: cluster.keptContents, max: MAX_RELEASES.contents });
   const kept = new Capacity({ clock, open: cluster.keptRollouts, max: MAX_RELEASES.rollouts });
   const open = new Capacity({ clock, open: cluster.openRollouts, max: MAX_RELEASES.openRollouts });
@@ -139,7 +144,7 @@ function releasesOf({ clock, config, render }: ReconcilerParts, cluster: Release
   for (const each of [kept, open]) cluster.rollouts.onChange(each.shown);
   const { grantsNamespace, redactNames } = config;
   const room = { contents, rollouts: [kept, open] };
-  return new Releases({ cluster, room, render, grantsNamespace, tellsWords: redactNames === "off", clock });
+  return new Releases({ cluster, room, render, grantsNamespace, secrets, tellsWords: redactNames === "off", clock });
 }
 
 function requestsOf(parts: ReconcilerParts, commands: Commands): AccessRequests {

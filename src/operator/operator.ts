@@ -5,7 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { DEBUG_VALIDATING_POLICIES } from "../crds/manifests/admission/debug-admission.ts";
-import { RELEASE_VALIDATING_POLICIES } from "../crds/manifests/admission/release-admission.ts";
+import { releasePolicyNames } from "../crds/manifests/admission/release-admission.ts";
 import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
 import { clusterOf, connect } from "../kube/client/connection.ts";
@@ -65,7 +65,8 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       isLeader: () => elector.isLeader,
       now,
     });
-    const others = [...(debug ? DEBUG_VALIDATING_POLICIES : []), ...(releases ? RELEASE_VALIDATING_POLICIES : [])];
+    const ofReleases = releases ? releasePolicyNames(config.releasesSecrets) : [];
+    const others = [...(debug ? DEBUG_VALIDATING_POLICIES : []), ...ofReleases];
     const looking = { client, clock, log, metrics, mode, others };
     const admission = new AdmissionWatch({ ...looking, everyMs: config.admissionCheckIntervalMs });
     const served = () => caches.servedNamespaces();

@@ -1,7 +1,7 @@
 import { operationRole } from "../crds/group.ts";
 import { type ReleaseContent, releaseContents } from "../crds/kinds/release-content.ts";
 import { type Rollout, type RolloutStatus, rollouts as rolloutKind } from "../crds/kinds/rollout.ts";
-import { RELEASE_VALIDATING_POLICIES } from "../crds/manifests/admission/release-admission.ts";
+import { releasePolicyNames } from "../crds/manifests/admission/release-admission.ts";
 import { redactText } from "../crds/redact.ts";
 import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
@@ -11,6 +11,7 @@ import { windowState } from "./gate/release-windows.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
 import { ClusterHands } from "./rollouts/hands/cluster-hands.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
+import { releaseSecretNames } from "./rollouts/hands/release-secret-names.ts";
 import { ReleaseContents } from "./rollouts/machine/release-contents.ts";
 import { type RolloutPorts, reconcileRollout } from "./rollouts/machine/rollout-reconciler.ts";
 import { sweepRollouts } from "./rollouts/machine/rollout-sweep.ts";
@@ -47,6 +48,9 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
           ...sweeping,
           rollouts: () => rollouts.store.list(),
           contents: () => contents.store.list(),
+          ...(config.releasesSecrets && {
+            secrets: (each) => releaseSecretNames(client, config.releasesNamespace, each),
+          }),
           isServed: (deploymentId) => caches.acceptedOf(deploymentId) !== undefined,
           held: () => running.held,
           places: () => caches.rolloutPlaces(),
@@ -74,7 +78,7 @@ function clusterHands(
   { client, config, serverClock: clock, fence }: OperatorParts,
   access: RolloutAccess,
 ): RolloutHands {
-  const { grantsNamespace, releasesKinds } = config;
+  const { grantsNamespace, releasesKinds, releasesSecrets, releasesNamespace } = config;
   const rules = {
     kinds: releasesKinds.length > 0 ? releasesKinds : RELEASE_KINDS,
     registries: config.releasesRegistries,
@@ -91,6 +95,7 @@ function clusterHands(
     clientFor: (token) => client.withToken(token),
     grantsNamespace,
     rules,
+    ...(releasesSecrets && { secrets: { client, releasesNamespace } }),
     fence,
     clock,
   });
@@ -111,7 +116,8 @@ function rolloutPorts(parts: OperatorParts, hands: RolloutHands, running: Runnin
     obstacle: () => {
       // Where approvers lend, none of them could: a rollout's account does not exist before it is needed.
       if (config.lendingMode !== "operator") return "releases need lending.mode=operator";
-      return admission.obstacleOf(RELEASE_VALIDATING_POLICIES) ?? rights.obstacle ?? rights.missingForReleases;
+      const policies = releasePolicyNames(config.releasesSecrets);
+      return admission.obstacleOf(policies) ?? rights.obstacle ?? rights.missingForReleases;
     },
     windowState,
     places: ({ spec }) => caches.rolloutPlaces(spec.deploymentId),

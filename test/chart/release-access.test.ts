@@ -35,6 +35,7 @@ test.each([
     "that may read what is there, and run as root",
     { mayRead: { secrets: ["pull", "shop-*"], configMaps: ["ca"], volumeClaims: ["*"] }, podSecurity: "baseline" },
   ],
+  ["with their secret values", { secrets: true }],
 ])("releases %s add the roles, bindings and policies of src/crds, and nothing else", async (_, options) => {
   const wanted = [...openReleases(NAMES, options), ...openNamespaceToReleases("shop", NAMES)];
   const plain = ({ apiVersion, kind, metadata, ...rest }: Rendered): object => ({
@@ -134,3 +135,43 @@ test("on servers that cannot stamp names, the stampers are left out", async () =
   expect(kinds).toContain("ValidatingAdmissionPolicy");
   expect(kinds).not.toContain("MutatingAdmissionPolicy");
 });
+
+test("without releases.secrets no role of ours reaches a Secret of a release, and there is no place for one", async () => {
+  const rights = ofKind(await added(on()), ...RBAC).flatMap(({ rules = [] }) => rules);
+  expect(JSON.stringify(rights)).not.toContain('"secrets"');
+  expect(JSON.stringify(await added(on()))).not.toContain("sallyport-releases\"}");
+});
+
+test("the rights that releases.secrets adds are one golden file; the role of a rollout gains no read", async () => {
+  const before = new Set((await added(on())).map((each) => JSON.stringify(each)));
+  const own = (await added(on({ secrets: true }))).filter((each) => !before.has(JSON.stringify(each)));
+  const text = ofKind(own, "Namespace", "Secret", ...RBAC)
+    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({ metadata, ...rest }))
+    .sort(byKey)
+    .map((object) => stringify(object))
+    .join("---\n");
+  await expect(text).toMatchFileSnapshot("golden/rbac-release-secrets.yaml");
+  const { rules } = one(own, "ClusterRole", "sallyport-op-release-apply");
+  const ofSecrets = rules.filter(({ resources }: Rendered) => resources.includes("secrets"));
+  expect(ofSecrets.map(({ verbs }: Rendered) => verbs)).toEqual([["create", "delete"]]);
+});
+
+test("agent and operator are told of releases.secrets and its namespace, which gets a bound with the quota", async () => {
+  const values = on({ secrets: true, namespace: "vault-of-releases" }, { quota: { create: true, releaseSecrets: 7 } });
+  const objects = await helm.render(values);
+  for (const component of ["agent", "operator"]) {
+    expect(envOf(podOf(objects, `sallyport-${component}`))).toMatchObject({
+      SALLYPORT_RELEASES_SECRETS: "true",
+      SALLYPORT_RELEASES_NAMESPACE: "vault-of-releases",
+    });
+  }
+  const quota = ofKind(objects, "ResourceQuota").find(({ metadata }) => metadata.namespace === "vault-of-releases");
+  expect(quota?.spec).toEqual({ hard: { "count/secrets": "7" } });
+});
+
+test.each(["sallyport-grants", "sallyport-system", "shop", "default"])(
+  "a namespace for Secrets of releases that something else uses is refused: %s",
+  async (namespace) => {
+    await expect(helm.render(on({ secrets: true, namespace }))).rejects.toThrow(/choose a namespace that nothing else/);
+  },
+);

@@ -1,7 +1,7 @@
 import { READ_PATTERN } from "../../../src/crds/released/may-read.ts";
 import { POD_SECURITY_LEVELS } from "../../../src/crds/released/pod-security.ts";
 import { RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
-import { type Branch, branch, flag, type Leaf, leaf, list, words } from "./chart-value.ts";
+import { type Branch, branch, flag, type Leaf, leaf, list, NAMESPACE, text, words } from "./chart-value.ts";
 
 const KINDS = Object.keys(RELEASE_RESOURCES);
 
@@ -41,6 +41,15 @@ export const RELEASES_VALUES: Branch = branch(
       "restricted",
       POD_SECURITY_LEVELS,
       "Level of Pod Security that pods of a release are held to. `baseline` lets containers run as root and keep capabilities; it is needed for Windows.",
+    ),
+    secrets: flag(
+      false,
+      "Let a release bring the secret values of its configuration, as an immutable Secret in its namespace. Off: such a release is refused, and you keep the values in a Secret of your own. On: accounts of rollouts may make and delete these Secrets there, and the operator reads the ones that the agent leaves in `releases.namespace` (docs/releases.md).",
+    ),
+    namespace: text(
+      "sallyport-releases",
+      "With `secrets`: where the agent leaves these Secrets. It is made, and holds nothing else.",
+      NAMESPACE,
     ),
   },
 );

@@ -11,6 +11,7 @@ import type { Capacity } from "../kernel/capacity.ts";
 import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
+import type { ReleaseSecrets } from "./release-secrets.ts";
 import { type Note, newsOf, nextReleaseStep, type ReleaseStep } from "./release-step.ts";
 import type { Render, Rendered } from "./render/render-stack.ts";
 import { stored } from "./rollout-progress.ts";
@@ -28,6 +29,8 @@ export interface ReleasesOptions {
   readonly room: { readonly contents: Room; readonly rollouts: readonly Room[] };
   readonly render: Render;
   readonly grantsNamespace: string;
+  /** Undefined: the customer lets releases bring no secret values. */
+  readonly secrets: Pick<ReleaseSecrets, "salt" | "make"> | undefined;
   /** False: names are hidden. */
   readonly tellsWords: boolean;
   readonly clock: Clock;
@@ -133,7 +136,7 @@ export class Releases {
     { namespaces, isLeased }: Pick<Answered, "namespaces" | "isLeased">,
     context: ReconcileContext,
   ): Promise<Note | undefined> {
-    const { grantsNamespace, clock } = this.#options;
+    const { grantsNamespace, clock, secrets } = this.#options;
     const { rolloutId, releaseId } = wish;
     const fails = (error: StoredError): Note => ({ rolloutId, error, isFinal: true });
     const full = this.#fullBecause(deploymentId, releaseId !== null);
@@ -144,19 +147,30 @@ export class Releases {
     let content: NewContent | undefined;
     if (releaseId !== null) {
       if ("problem" in target) return fails(unreadable(target.problem));
-      const rendered = this.#render(target, deploymentId, releaseId, namespaces);
+      const salt = await secrets?.salt(context.signal);
+      const rendered = this.#render(target, deploymentId, releaseId, namespaces, salt);
       if (!rendered.ok) return fails(unrendered(rendered));
       if (rendered.objects.length === 0) return fails(NOTHING_TO_INSTALL);
       const version = lineWithoutCommands(target.releaseInfo.version ?? releaseId, 256) || releaseId;
       const { objects, configHash } = rendered;
       content = newContent({ deploymentId, releaseId, version, objects, configHash }, grantsNamespace);
+      if (rendered.secret !== undefined && isLeased()) {
+        const refusal = await secrets?.make(rendered.secret, deploymentId, context.signal);
+        if (refusal !== undefined) return fails(refusal);
+      }
     }
     const rollout = newRollout(wish, deploymentId, content, grantsNamespace, clock.wallNow());
     const refusal = await this.#create(content, rollout, isLeased, context);
     return refusal === undefined ? undefined : fails(refusal);
   }
 
-  #render(target: SyncTarget, deploymentId: string, releaseId: string, namespaces: readonly string[]): Rendered {
+  #render(
+    target: SyncTarget,
+    deploymentId: string,
+    releaseId: string,
+    namespaces: readonly string[],
+    secretSalt: Uint8Array | undefined,
+  ): Rendered {
     const { render, grantsNamespace } = this.#options;
     const { stack, version } = target.releaseInfo;
     const nothing = { ok: false } as const;
@@ -170,7 +184,8 @@ export class Releases {
       return { ...nothing, problems: [{ path: "", code: "NAMESPACE_NOT_ACCEPTED", message }] };
     }
     const of = { deploymentId, releaseId, version: version ?? releaseId };
-    return render({ stack, config: target.config, ...of, grantsNamespace, namespaces });
+    const salt = secretSalt && { secretSalt };
+    return render({ stack, config: target.config, ...of, grantsNamespace, namespaces, ...salt });
   }
 
   #fullBecause(deploymentId: string, hasContent: boolean): string | undefined {

@@ -28,6 +28,7 @@ import {
   targetBinding,
 } from "./roles/rbac.ts";
 import { releaseRbac, releaseTargetBinding } from "./roles/release-roles.ts";
+import { releaseSecretRbac } from "./roles/release-secret-roles.ts";
 
 export const KINDS: readonly Kind[] = [
   ACCESS_GRANT,
@@ -89,7 +90,9 @@ export function openReleases(
   { stamps = true, ...options }: ReleaseOptions & { readonly stamps?: boolean } = {},
 ): readonly Manifest[] {
   const policies = releasePolicies(names, options).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
-  return [...releaseRbac(names, options.kinds), ...policies];
+  const { kinds, secrets = false } = options;
+  const ofSecrets = secrets ? releaseSecretRbac(names) : [];
+  return [...releaseRbac(names, kinds, Boolean(secrets)), ...ofSecrets, ...policies];
 }
 
 /** What the customer adds to have releases installed in an opened namespace. */

@@ -20,6 +20,7 @@ import {
   type LendingMode,
   NAMESPACE_NAME,
   OBJECT_NAME,
+  RELEASES_NAMESPACE,
 } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
@@ -70,6 +71,9 @@ export interface OperatorConfig extends ProcessSettings {
   readonly releasesMayReadConfigMaps: readonly string[];
   readonly releasesMayReadVolumeClaims: readonly string[];
   readonly releasesPodSecurity: PodSecurity;
+  /** Releases bring the secret values of their configuration. */
+  readonly releasesSecrets: boolean;
+  readonly releasesNamespace: string;
 }
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
@@ -226,6 +230,18 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "Level of Pod Security that pods of releases are held to: restricted or baseline.",
     parse: oneOf(POD_SECURITY_LEVELS),
   },
+  releasesSecrets: {
+    env: "SALLYPORT_RELEASES_SECRETS",
+    default: "false",
+    doc: "Whether releases bring the secret values of their configuration, as a Secret in their namespace. The agent has the same setting. It needs the roles and policies of such Secrets.",
+    parse: truth,
+  },
+  releasesNamespace: {
+    env: "SALLYPORT_RELEASES_NAMESPACE",
+    default: RELEASES_NAMESPACE,
+    doc: "Namespace in which the agent leaves the Secrets of releases. Nothing else may live there. The agent has the same setting.",
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
+  },
 };
 
 /** Call it with the environment. @throws ConfigError */
@@ -242,6 +258,9 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
   if (config.debugNamespace === config.grantsNamespace || config.debugNamespace === config.systemNamespace) {
     const must = "not be the grants namespace or the system namespace: only accounts of debug sessions live there";
     found.push({ setting: "debugNamespace", must });
+  }
+  if ([config.grantsNamespace, config.systemNamespace, config.debugNamespace].includes(config.releasesNamespace)) {
+    found.push({ setting: "releasesNamespace", must: "be a namespace of its own: Secrets of releases are read there" });
   }
   return found;
 }

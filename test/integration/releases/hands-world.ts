@@ -92,7 +92,7 @@ export class HandsWorld {
     return name;
   }
 
-  async hands(around: Around = {}): Promise<ClusterHands> {
+  async hands(around: Around = {}, releasesNamespace?: string): Promise<ClusterHands> {
     const connection = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
     onTestFinished(() => connection.close());
     const client = new Client(watched(connection, around));
@@ -104,6 +104,7 @@ export class HandsWorld {
         ...{ kinds: RELEASE_KINDS, registries: [], mayExpose: false },
         ...{ mayRead: READS_NOTHING, podSecurity: "restricted" },
       },
+      ...(releasesNamespace !== undefined && { secrets: { client, releasesNamespace } }),
       fence: () => undefined,
       clock: this.clock,
     });

@@ -9,6 +9,7 @@ import {
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
   operationRole,
+  RELEASES_NAMESPACE,
 } from "../../group.ts";
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import type { Manifest } from "../../manifest.ts";
@@ -39,7 +40,9 @@ export function clusterWide(binding: string): string {
  */
 export function outsideSystem(names: InstallationNames): string {
   const { systemNamespace, grantsNamespace, debugNamespace = DEBUG_NAMESPACE } = names;
-  const system = ["kube-system", "kube-public", "kube-node-lease", systemNamespace, grantsNamespace, debugNamespace];
+  const { releasesNamespace = RELEASES_NAMESPACE } = names;
+  const ours = [systemNamespace, grantsNamespace, debugNamespace, releasesNamespace];
+  const system = ["kube-system", "kube-public", "kube-node-lease", ...ours];
   return `!has(request.namespace) || !(request.namespace in [${system.map((name) => `'${name}'`).join(", ")}])`;
 }
 

@@ -22,6 +22,8 @@ export interface ReleaseOptions {
   readonly mayRead?: MayRead;
   /** The level of Pod Security that pods are held to, one of POD_SECURITY_LEVELS; a template's expression in the chart. */
   readonly podSecurity?: string;
+  /** Whether releases bring secret values; a template's expression in the chart. */
+  readonly secrets?: boolean | string;
 }
 
 const EVERY_WRITE: Match = {
@@ -50,7 +52,7 @@ export function planAccounts(names: InstallationNames): readonly Manifest[] {
  * refusal before a person allows it.
  */
 export function rolloutObjects(names: InstallationNames, options: ReleaseOptions): readonly Manifest[] {
-  const { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false } = options;
+  const { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false, secrets = false } = options;
   const { mayRead = READS_NOTHING, podSecurity = "restricted" } = options;
   const from = quoted(registries.length === 0 ? [""] : registries);
   return validatingPolicy("sallyport-rollout-objects", EVERY_WRITE, {
@@ -64,10 +66,12 @@ export function rolloutObjects(names: InstallationNames, options: ReleaseOptions
       { name: "registries", expression: `[${from}].filter(r, r != '')` },
       { name: "mayExpose", expression: `'${String(mayExpose)}' == 'true'` },
       { name: "isRestricted", expression: `'${podSecurity}' != 'baseline'` },
+      // Which Secrets: `secret-admission.ts`.
+      { name: "isSecret", expression: `'${String(secrets)}' == 'true' && variables.kind == 'Secret'` },
     ],
     validations: [
       forbid(
-        `request.operation != 'CONNECT' && (!has(request.subResource) || request.subResource == '') && variables.kind in [${quoted(kinds)}]`,
+        `request.operation != 'CONNECT' && (!has(request.subResource) || request.subResource == '') && (variables.isSecret || variables.kind in [${quoted(kinds)}])`,
         "a rollout writes objects of the kinds that releases may install (releases.kinds), and nothing else",
       ),
       forbid(outsideSystem(names), "a rollout writes nothing in a system namespace"),

@@ -9,6 +9,7 @@ import { operatorOnly } from "./operator-admission.ts";
 import { nothingNew } from "./plan-admission.ts";
 import { planAccounts, type ReleaseOptions, rolloutObjects } from "./release-account-admission.ts";
 import { rolloutReads, rolloutServiceAccounts } from "./release-objects/borrowed-objects.ts";
+import { RELEASE_SECRET_POLICIES, releaseSecretPolicies } from "./release-objects/secret-admission.ts";
 
 /** Names of the policies that an installation has only with releases; the operator looks for them then. */
 export const RELEASE_VALIDATING_POLICIES = [
@@ -26,6 +27,11 @@ export const RELEASE_MUTATING_POLICIES = [
   "sallyport-stamp-rollout-aborter",
 ] as const;
 
+/** Those that have to be in force. @param secrets whether releases bring secret values. */
+export function releasePolicyNames(secrets: boolean): readonly string[] {
+  return [...RELEASE_VALIDATING_POLICIES, ...(secrets ? RELEASE_SECRET_POLICIES : [])];
+}
+
 /** Who may decide on a rollout, what its accounts may write, and that what was shown stays as it was shown. */
 export function releasePolicies(names: InstallationNames, options: ReleaseOptions = {}): readonly Manifest[] {
   return [
@@ -35,6 +41,7 @@ export function releasePolicies(names: InstallationNames, options: ReleaseOption
     ...rolloutReads(names, options.mayRead ?? READS_NOTHING),
     ...rolloutWords(names),
     ...releaseContent(),
+    ...(options.secrets ? releaseSecretPolicies(names) : []),
     ...stamps(),
   ];
 }

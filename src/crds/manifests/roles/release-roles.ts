@@ -2,6 +2,7 @@ import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../
 import type { Manifest } from "../../manifest.ts";
 import { groupOf, RELEASE_RESOURCES } from "../../released/release-kinds.ts";
 import { RELEASE_MUTATING_POLICIES, RELEASE_VALIDATING_POLICIES } from "../admission/release-admission.ts";
+import { RELEASE_SECRET_POLICIES } from "../admission/release-objects/secret-admission.ts";
 import { targetBinding } from "./rbac.ts";
 import type { RequiredRight } from "./required-rights.ts";
 import { type ExplainedRule, rule } from "./shipped-role.ts";
@@ -24,15 +25,17 @@ const TARGET = "sallyport-operator-release-target";
 const APPLY = operationRole("release", "apply");
 
 /**
- * Every role of releases. None reaches Secrets, rights or an object without a namespace.
+ * Every role of releases. None reads Secrets, and none reaches rights or an object without a namespace.
  *
  * @param kinds what releases may install: some of the keys of RELEASE_RESOURCES.
+ * @param secrets whether they bring the secret values of their configuration.
  */
 export function releaseRoles(
   names: InstallationNames,
   kinds: readonly string[] = Object.keys(RELEASE_RESOURCES),
+  secrets = false,
 ): readonly ReleaseRole[] {
-  return [agent(names), operator(names), selfCheck(names), target(names), apply(kinds)];
+  return [agent(names), operator(names), selfCheck(names), target(names), apply(kinds, secrets)];
 }
 
 function agent({ agentAccount }: InstallationNames): ReleaseRole {
@@ -85,7 +88,10 @@ function selfCheck({ operatorAccount }: InstallationNames): ReleaseRole {
     holder: "operator",
     reach: "cluster",
     about: "Notices a missing admission policy of releases.",
-    rules: [looks("validating", RELEASE_VALIDATING_POLICIES), looks("mutating", RELEASE_MUTATING_POLICIES)],
+    rules: [
+      looks("validating", [...RELEASE_VALIDATING_POLICIES, ...RELEASE_SECRET_POLICIES]),
+      looks("mutating", RELEASE_MUTATING_POLICIES),
+    ],
   };
 }
 
@@ -109,7 +115,15 @@ function target({ roleKind = "ClusterRole" }: InstallationNames): ReleaseRole {
   };
 }
 
-function apply(kinds: readonly string[]): ReleaseRole {
+/** No get, list, watch or patch: each of them would show the customer's own Secrets. */
+const SECRETS: ExplainedRule = rule(
+  "",
+  ["secrets"],
+  ["create", "delete"],
+  "Only with `releases.secrets`: writes the Secret of a release's configuration, and deletes one that is not needed any more. It reads none. An admission policy narrows it to those of the deployment.",
+);
+
+function apply(kinds: readonly string[], secrets: boolean): ReleaseRole {
   const writes = Object.entries(RELEASE_RESOURCES)
     .filter(([kind]) => kinds.includes(kind))
     .map(([kind, resource]) =>
@@ -127,13 +141,21 @@ function apply(kinds: readonly string[]): ReleaseRole {
     about:
       "Installs and updates a release in one namespace. Lent to the account that plans, which a policy holds to dry runs, and after your approval to the one that carries the rollout out.",
     labels: { [TIER_LABEL]: "destructive" },
-    rules: [...writes, rule("", ["pods"], ["get", "list"], "Sees whether what was installed comes up.")],
+    rules: [
+      ...writes,
+      rule("", ["pods"], ["get", "list"], "Sees whether what was installed comes up."),
+      ...(secrets ? [SECRETS] : []),
+    ],
   };
 }
 
 /** Every role, with the bindings that are always there. */
-export function releaseRbac(names: InstallationNames, kinds?: readonly string[]): readonly Manifest[] {
-  return releaseRoles(names, kinds).flatMap((role) => manifestsOf(role, names));
+export function releaseRbac(
+  names: InstallationNames,
+  kinds?: readonly string[],
+  secrets?: boolean,
+): readonly Manifest[] {
+  return releaseRoles(names, kinds, secrets).flatMap((role) => manifestsOf(role, names));
 }
 
 /** One role: with its binding where it holds always, or as the customer opens namespaces. */

@@ -5,6 +5,7 @@ import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Client } from "../../../kube/client/client.ts";
+import { resources } from "../../../kube/objects/resource.ts";
 import type { RolloutAccess } from "../../access/rollout-access.ts";
 import { type ReleaseRules, type RuleProblem, refOf, releaseProblems } from "../release-rules.ts";
 import { RolloutAccounts } from "./accounts.ts";
@@ -20,7 +21,9 @@ import { dryRuns } from "./planning/dry-runs.ts";
 import { planned, type Shown, toldOverride } from "./planning/plan.ts";
 import { prune } from "./prune.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
+import { ReleaseSecrets, type SecretCopy, type SecretSource } from "./release-secrets.ts";
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
+import { foreignSecretProblems, refOfPlace, type SecretPlace, secretsNamed } from "./secret-places.ts";
 import { ServedKinds } from "./served-kinds.ts";
 import { SettledObjects } from "./settled-objects.ts";
 import { AT_ONCE, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
@@ -32,6 +35,8 @@ export interface HandsPorts {
   /** Where rollouts and ManagedDeployments are: the set of a deployment's objects is named after it. */
   readonly grantsNamespace: string;
   readonly rules: Omit<ReleaseRules, "namespaces">;
+  /** Left out: releases bring no secret values. */
+  readonly secrets?: SecretSource;
   /** Throws when this process does not lead any more. */
   readonly fence: () => void;
   readonly clock: Clock;
@@ -51,9 +56,11 @@ export class ClusterHands implements RolloutHands {
   readonly #accounts: RolloutAccounts;
   readonly #kinds = new ServedKinds();
   readonly #settled = new SettledObjects();
+  readonly #secrets: ReleaseSecrets;
 
   constructor(ports: HandsPorts) {
     this.#ports = ports;
+    this.#secrets = new ReleaseSecrets(ports.secrets);
     this.#accounts = new RolloutAccounts(ports);
   }
 
@@ -77,18 +84,23 @@ export class ClusterHands implements RolloutHands {
     };
     const until = new Date(clock.wallNow().getTime() + PLAN_MS);
     let shown: Shown;
+    let copies: readonly SecretCopy[];
     try {
       const api = await this.#accounts.open("plan", rollout, namespaces, until, signal);
       const dryRun = await dryRuns(ports, api, intent, namespaces, problems, signal);
       this.#settled.planned(rollout.metadata.uid, dryRun.settled);
-      shown = dryRun;
+      const wanted = rollout.spec.action === "detach" ? [] : secretsOf(intent, intent.objects);
+      const open = wanted.filter(({ namespace }) => namespaces.includes(namespace));
+      const secrets = await this.#secrets.plan(api, membership, open, clock, signal);
+      ({ copies } = secrets);
+      shown = { ...dryRun, problems: [...dryRun.problems, ...secrets.problems] };
     } catch (error) {
       // What went wrong first says more; the sweep removes what is left.
       await end().catch(() => undefined);
       throw error;
     }
     await end();
-    return planned(intent, shown);
+    return planned(intent, shown, copies);
   }
 
   async apply(intent: Intent, wave: number, until: Date, signal: AbortSignal): Promise<WaveApplied> {
@@ -99,6 +111,8 @@ export class ClusterHands implements RolloutHands {
     const membership = this.#membership(intent);
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
+      const uncopied = await this.#secrets.copy(api, membership, secretsOf(intent, lines), signal);
+      if (uncopied.length > 0) return { ...nothingApplied([]), failures: uncopied };
       const members = await membersOf(api, membership, found.targets, signal);
       const results = await atOnce(found.targets, AT_ONCE, async (target): Promise<Outcome | Failure> => {
         const listed = members.get(target.ref);
@@ -134,10 +148,22 @@ export class ClusterHands implements RolloutHands {
 
   async prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned> {
     const lines = outdated(intent);
-    if (lines.length === 0) return { deleted: 0, waiting: 0, left: [] };
-    return this.#as("prune", intent, lines, until, signal, (api, { targets }) =>
-      prune(api, this.#membership(intent), targets, this.#ports.clock, signal),
-    );
+    const copies = outdatedSecrets(intent);
+    if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: [] };
+    const work = async (api: ReleaseApi, { targets }: Targets): Promise<Pruned> => {
+      const pruned = await prune(api, this.#membership(intent), targets, this.#ports.clock, signal);
+      if (pruned.waiting > 0) return pruned;
+      // What an object that stays reads stays with it.
+      const left = new Set(pruned.left.map(({ ref }) => ref));
+      const read = secretsOf(
+        intent,
+        lines.filter(({ manifest }) => left.has(refOf(manifest))),
+      ).map(refOfPlace);
+      const going = copies.filter((place) => !read.includes(refOfPlace(place)));
+      const removed = await this.#secrets.remove(api, going, signal);
+      return { ...pruned, deleted: pruned.deleted + removed.deleted, left: [...pruned.left, ...removed.left] };
+    };
+    return this.#as("prune", intent, lines, until, signal, work, copies);
   }
 
   async detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied> {
@@ -166,10 +192,14 @@ export class ClusterHands implements RolloutHands {
   /** What the rules of releases have against the objects; all of them are judged, because they name each other. */
   #problems(intent: Intent): readonly RuleProblem[] {
     const rules = { ...this.#ports.rules, namespaces: intent.namespaces };
-    return [...releaseProblems(intent.objects, rules), ...labelProblems(intent.objects, this.#membership(intent))];
+    return [
+      ...releaseProblems(intent.objects, rules),
+      ...labelProblems(intent.objects, this.#membership(intent)),
+      ...foreignSecretProblems(intent.objects, intent.rollout.spec.deploymentId),
+    ];
   }
 
-  /** As the rollout's account in the namespaces of these objects. */
+  /** As the rollout's account in the namespaces of these objects, and of these copies. */
   #as<T>(
     deed: Deed,
     intent: Intent,
@@ -177,15 +207,20 @@ export class ClusterHands implements RolloutHands {
     until: Date,
     signal: AbortSignal,
     work: (api: ReleaseApi, found: Targets) => Promise<T>,
+    copies: readonly SecretPlace[] = [],
   ): Promise<T> {
     const found = (api: ReleaseApi): Promise<Targets> => targetsOf(this.#kinds, api.exchange, lines, signal);
     return this.#accounts.as(
       intent.rollout,
-      namespacesOf(lines, intent),
+      [...new Set([...namespacesOf(lines, intent), ...copies.map(({ namespace }) => namespace)])],
       until,
       signal,
       async (api) => work(api, await found(api)),
-      async (api) => lackingRights(api.exchange, needsOf(deed, (await found(api)).targets), this.#ports.clock, signal),
+      async (api) => {
+        const deletes = copies.map(({ namespace }) => ({ verb: "delete", resource: resources.secrets, namespace }));
+        const needs = [...needsOf(deed, (await found(api)).targets), ...deletes];
+        return lackingRights(api.exchange, needs, this.#ports.clock, signal);
+      },
     );
   }
 
@@ -231,6 +266,17 @@ function keeps({ formerRef }: Intent, { frozen }: ReleaseObject): boolean {
 function wasKept(intent: Intent, line: ReleaseObject, { metadata }: LiveObject): boolean {
   const startedAt = Date.parse(intent.rollout.status?.startedAt ?? "");
   return keeps(intent, line) && Date.parse(metadata.creationTimestamp) < startedAt;
+}
+
+function secretsOf({ rollout }: Intent, lines: readonly ReleaseObject[]): readonly SecretPlace[] {
+  return secretsNamed(lines, rollout.spec.deploymentId);
+}
+
+/** Copies that only the contents before read, where the customer still accepts the deployment. Frozen objects keep theirs. */
+function outdatedSecrets(intent: Intent): readonly SecretPlace[] {
+  const { objects, former, formerSecrets = secretsOf(intent, former), namespaces } = intent;
+  const kept = new Set(secretsOf(intent, [...objects, ...former.filter(({ frozen }) => frozen)]).map(refOfPlace));
+  return formerSecrets.filter((place) => !kept.has(refOfPlace(place)) && namespaces.includes(place.namespace));
 }
 
 function nothingApplied(problems: readonly RuleProblem[]): WaveApplied {

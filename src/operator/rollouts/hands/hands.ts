@@ -2,6 +2,7 @@ import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout, RolloutPlan, RolloutStatus } from "../../../crds/kinds/rollout.ts";
 import type { Override } from "../give-way.ts";
 import type { RuleProblem } from "../release-rules.ts";
+import type { SecretPlace } from "./secret-places.ts";
 
 export type ResourceState = NonNullable<RolloutStatus["resources"]>[number];
 
@@ -12,6 +13,8 @@ export interface Intent {
   readonly objects: readonly ReleaseObject[];
   /** What is there by the content before. */
   readonly former: readonly ReleaseObject[];
+  /** Secrets of the configuration that this content and others before have read. Left out: those of `former`. */
+  readonly formerSecrets?: readonly SecretPlace[];
   /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */
   readonly formerRef: { readonly name: string; readonly digest: string } | undefined;
   /** Objects whose fields the release takes from their present managers. */

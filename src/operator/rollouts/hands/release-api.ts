@@ -87,11 +87,24 @@ export class ReleaseApi {
     );
   }
 
-  /** A plain create, which no release needs: the proof that an account is held to dry runs. */
-  create(resource: Resource, manifest: ReleaseManifest, signal: AbortSignal): Promise<LiveObject> {
-    this.#fence();
+  /** A plain create, of what no release applies: Secrets, and the proof that an account is held to dry runs. */
+  create(
+    resource: Resource,
+    manifest: ReleaseManifest,
+    signal: AbortSignal,
+    { isDryRun }: Pick<ApplyMode, "isDryRun"> = { isDryRun: false },
+  ): Promise<LiveObject> {
+    if (!isDryRun) this.#fence();
     const path = collectionPath(resource, manifest.metadata.namespace);
-    return this.exchange.json<LiveObject>({ method: "POST", path, body: manifest }, signal);
+    const query = { fieldManager: RELEASE_FIELD_MANAGER, ...dryRun(isDryRun) };
+    return this.exchange.json<LiveObject>({ method: "POST", path, query, body: manifest }, signal);
+  }
+
+  /** Of what may not be looked at. False: it is gone already. */
+  async deleteNamed(resource: Resource, key: ObjectKey, signal: AbortSignal): Promise<boolean> {
+    this.#fence();
+    const deleted = this.exchange.bytes({ method: "DELETE", path: objectPath(resource, key) }, signal);
+    return (await absent(deleted)) !== undefined;
   }
 
   patch(

@@ -1,6 +1,7 @@
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import type { Intent } from "../hands/hands.ts";
+import { secretsNamed } from "../hands/secret-places.ts";
 import { refOf } from "../release-rules.ts";
 import type { ContentRef } from "./trail.ts";
 
@@ -38,7 +39,9 @@ export function forward(rollout: Rollout, contents: Contents, accepted: readonly
 export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const beyond = [...(contents.own?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
   const objects = contents.former?.objects ?? [];
-  return course(rollout, contents, objects, without(beyond, objects), accepted);
+  const { intent, left } = course(rollout, contents, objects, without(beyond, objects), accepted);
+  // Also of objects that are in both contents: the newer one reads other values.
+  return { intent: { ...intent, formerSecrets: secretsNamed(beyond, rollout.spec.deploymentId) }, left };
 }
 
 /** Namespaces of these objects that the customer does not accept the deployment for (any more). */
@@ -74,6 +77,7 @@ function course(
     rollout,
     objects,
     former: unique(former.filter(isOpen)),
+    formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,

@@ -6,7 +6,7 @@ import { planAccount, rolloutAccount } from "../../../crds/release-names.ts";
 import type { RolloutLeftOver } from "../../access/rollout-access.ts";
 import { line } from "../../testing/release-cluster.ts";
 import { RolloutWorld } from "../../testing/rollout-world.ts";
-import { type KnownContent, outdated } from "./retention.ts";
+import { type KnownContent, outdated, outdatedSecrets } from "./retention.ts";
 import { sweepRollouts } from "./rollout-sweep.ts";
 import { trailOf } from "./trail.ts";
 
@@ -34,7 +34,7 @@ function release(world: RolloutWorld, index: number, state: RolloutState, thenMs
 const known = (world: RolloutWorld): readonly KnownContent[] =>
   [...world.contents.values()].map(({ metadata, spec }) => ({
     metadata,
-    spec: { deploymentId: spec.deploymentId },
+    spec: { deploymentId: spec.deploymentId, secrets: [] },
   }));
 
 const found = (world: RolloutWorld, isServed = true) =>
@@ -171,4 +171,48 @@ test("the sweep leaves the accounts that a rollout needs now, and takes all othe
   expect(new Set(kept)).toEqual(new Set([...needed, planAccount(held), rolloutAccount(held)]));
   expect(removed).toContain("rollout-late");
   expect(removed).toContain("plan-000000000000.dep-1");
+});
+
+test("a Secret stays as long as a content names it, and a day for the content that is about to", () => {
+  const world = history("Succeeded");
+  const [content] = known(world);
+  if (content === undefined) throw new Error("no content");
+  const contents = [{ ...content, spec: { ...content.spec, secrets: ["cfg-named"] } }];
+  const secret = (name: string) => ({ metadata: { ...content.metadata, name } });
+  const left = (hours: number) => {
+    const now = new Date(Date.parse(content.metadata.creationTimestamp) + hours * 3_600_000);
+    return outdatedSecrets([secret("cfg-named"), secret("cfg-other")], contents, now).map(
+      ({ metadata }) => metadata.name,
+    );
+  };
+  expect([left(23), left(25)]).toEqual([[], ["cfg-other"]]);
+});
+
+test("the sweep deletes a Secret by its uid, and nothing is listed where releases bring none", async () => {
+  const world = history("Succeeded");
+  const deleted: string[] = [];
+  const metadata = { ...world.rollout("r-rel-0").metadata, name: "cfg-other", uid: "u-9" };
+  world.clock.advance(2 * DAY_MS);
+  const sweeping = async (secrets?: () => Promise<readonly { metadata: typeof metadata }[]>) =>
+    sweepRollouts(
+      {
+        ...{ fence: () => undefined, clock: world.clock, log: silentLogger, metrics: { removed: () => undefined } },
+        client: {
+          delete: async ({ plural }, { name }, { preconditions }) => {
+            deleted.push(`${plural} ${name} ${preconditions?.uid}`);
+            return true;
+          },
+        },
+        access: { leftOvers: async () => [] },
+        rollouts: () => [...world.rollouts.values()],
+        contents: () => known(world),
+        ...(secrets && { secrets }),
+        ...{ isServed: () => true, held: () => new Set<string>(), places: () => [] },
+      },
+      new AbortController().signal,
+    );
+  await sweeping();
+  expect(deleted).toEqual([]);
+  await sweeping(async () => [{ metadata }]);
+  expect(deleted).toEqual(["secrets cfg-other u-9"]);
 });

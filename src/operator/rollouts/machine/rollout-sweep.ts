@@ -8,7 +8,7 @@ import type { Client } from "../../../kube/client/client.ts";
 import { type KubeObject, type Resource, resources } from "../../../kube/objects/resource.ts";
 import type { RolloutAccess } from "../../access/rollout-access.ts";
 import type { OperatorMetrics } from "../../kernel/metrics.ts";
-import { type KnownContent, outdated } from "./retention.ts";
+import { type KnownContent, outdated, outdatedSecrets } from "./retention.ts";
 
 export interface RolloutSweepPorts {
   readonly client: Pick<Client, "delete">;
@@ -20,6 +20,8 @@ export interface RolloutSweepPorts {
   /** From the caches. */
   readonly rollouts: () => readonly Rollout[];
   readonly contents: () => readonly KnownContent[];
+  /** Secrets of configurations, without their values; left out: releases bring none. */
+  readonly secrets?: (signal: AbortSignal) => Promise<readonly Pick<KubeObject, "metadata">[]>;
   readonly isServed: (deploymentId: string) => boolean;
   /** Uids of rollouts whose accounts this process needs, also when the cache does not show them. */
   readonly held: () => ReadonlySet<string>;
@@ -70,16 +72,21 @@ function neededBy(rollouts: readonly Rollout[], held: ReadonlySet<string>): (uid
 }
 
 async function forget(ports: RolloutSweepPorts, signal: AbortSignal): Promise<void> {
+  // Before the contents that it is compared with: one that is made in the meantime is not in this list.
+  const secrets = (await ports.secrets?.(signal)) ?? [];
   const { rollouts, contents } = outdated(ports.rollouts(), ports.contents(), ports.isServed, ports.clock.wallNow());
   const all = [
     ...rollouts.map((object) => [rolloutKind, object] as const),
     ...contents.map((object) => [releaseContents, object] as const),
+    ...outdatedSecrets(secrets, ports.contents(), ports.clock.wallNow()).map(
+      (object) => [resources.secrets, object] as const,
+    ),
   ];
   let deleted = 0;
   for (const [resource, object] of all.slice(0, MAX_DELETED)) {
     if (await remove(ports, resource, object, signal)) deleted += 1;
   }
-  if (deleted > 0) ports.log.info({ deleted }, "ended rollouts and contents that no deployment needs deleted");
+  if (deleted > 0) ports.log.info({ deleted }, "ended rollouts, contents and secrets that no deployment needs deleted");
 }
 
 async function remove(

@@ -23,10 +23,15 @@ const COPIED = ["dataSource", "dataSourceRef"];
  * it is a change of an object, so no other line of the plan tells of it.
  *
  * @param created refs of what the release makes.
+ * @param copied refs of Secrets that come with it, and are no objects of its content.
  * @returns lines for people, sorted.
  */
-export function borrowed(objects: readonly ReleaseObject[], created: readonly string[]): readonly string[] {
-  const own = new Set(objects.map(({ manifest }) => refOf(manifest)));
+export function borrowed(
+  objects: readonly ReleaseObject[],
+  created: readonly string[],
+  copied: readonly string[] = [],
+): readonly string[] {
+  const own = new Set([...objects.map(({ manifest }) => refOf(manifest)), ...copied]);
   const used = new Set(objects.flatMap(({ manifest }) => usedBy(manifest)).filter((ref) => !own.has(ref)));
   const lines = [...used]
     .sort()
@@ -41,7 +46,8 @@ export function borrowed(objects: readonly ReleaseObject[], created: readonly st
   ];
 }
 
-function usedBy(manifest: ReleaseManifest): readonly string[] {
+/** What it names, as kind, namespace and name. */
+export function usedBy(manifest: ReleaseManifest): readonly string[] {
   const { namespace = "" } = manifest.metadata;
   const refs: string[] = [];
   const note = (kind: unknown, name: unknown, place: unknown = namespace): void => {

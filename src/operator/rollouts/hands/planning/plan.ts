@@ -5,6 +5,7 @@ import { printableLine } from "../../../../crds/printable.ts";
 import type { Override } from "../../give-way.ts";
 import type { RuleProblem } from "../../release-rules.ts";
 import type { Intent, Planned } from "../hands.ts";
+import type { SecretCopy } from "../release-secrets.ts";
 import { borrowed } from "./borrowed.ts";
 
 /** What a plan may say; the schema of Rollout has the same bounds. */
@@ -24,9 +25,16 @@ export interface Shown {
 }
 
 /** The plan as the customer reads it, and the digest that an approval of it names. */
-export function planned(intent: Intent, shown: Shown): Planned {
+export function planned(intent: Intent, shown: Shown, copies: readonly SecretCopy[] = []): Planned {
   const { created, changed, pruned, unchanged } = shown;
-  const uses = borrowed(intent.objects, created);
+  const uses = [
+    ...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`),
+    ...borrowed(
+      intent.objects,
+      created,
+      copies.map(({ ref }) => ref),
+    ),
+  ];
   // What is lost first: the list is cut, and a release could fill it with what it creates.
   const lines = [
     ...pruned.map((ref) => `delete ${ref}`),
