@@ -1,7 +1,7 @@
 import type { Health } from "../../kube/workload-state/words.ts";
 import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
 import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
-import type { ListOfKind, Seen } from "./summary.ts";
+import type { ListOfKind, ReleaseMember, Seen } from "./summary.ts";
 
 /** Every object that is told, of the served namespaces, as it was last seen. */
 export class SeenObjects {
@@ -22,6 +22,14 @@ export class SeenObjects {
 
   in(namespaces: readonly string[]): readonly Seen[] {
     return [...this.#seen.values()].filter(({ namespace }) => namespaces.includes(namespace));
+  }
+
+  /** By their labels, which others could write as well: only in namespaces that the deployment is accepted for. */
+  membersOf(deploymentId: string, namespaces: readonly string[]): readonly (Seen & { member: ReleaseMember })[] {
+    return this.in(namespaces).flatMap((seen) => {
+      const { member } = seen;
+      return member?.deploymentId === deploymentId ? [{ ...seen, member }] : [];
+    });
   }
 
   forgetAllBut(served: ReadonlySet<string>): void {

@@ -8,6 +8,8 @@ import { lineWithoutCommands, MAX_API_ERROR, printable, printableLine } from "..
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Capacity } from "../kernel/capacity.ts";
+import { IllMembers } from "./ill-members.ts";
+import { type Installed, installedOf, type Member, troubleOf, UNHEALTHY } from "./installed.ts";
 import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
@@ -28,6 +30,8 @@ export interface ReleasesOptions {
   readonly room: { readonly contents: Room; readonly rollouts: readonly Room[] };
   readonly render: Render;
   readonly grantsNamespace: string;
+  /** Workloads that carry the deployment's label, as last seen. */
+  readonly members: (deploymentId: string) => readonly Member[];
   /** False: names are hidden. */
   readonly tellsWords: boolean;
   readonly clock: Clock;
@@ -56,9 +60,17 @@ export class Releases {
   readonly #notes = new Map<string, Note>();
   readonly #stacks = new Map<string, StackNames>();
   readonly #madeAtMs = new Map<string, readonly number[]>();
+  readonly #ill: IllMembers;
 
   constructor(options: ReleasesOptions) {
     this.#options = options;
+    this.#ill = new IllMembers(options.clock);
+  }
+
+  /** Undefined: nothing is installed. */
+  installed(id: string): Installed | undefined {
+    const { cluster } = this.#options;
+    return installedOf(cluster.rolloutsOf(id), (name) => cluster.contentNamed(name));
   }
 
   /** What to report of it now. */
@@ -75,6 +87,7 @@ export class Releases {
     this.#notes.delete(id);
     this.#stacks.delete(id);
     this.#madeAtMs.delete(id);
+    this.#ill.forget(id);
   }
 
   /**
@@ -114,7 +127,14 @@ export class Releases {
     const rollouts = cluster.rolloutsOf(record.id);
     const stack = this.#stacks.get(record.id);
     const note = this.#notes.get(record.id);
-    return nextReleaseStep({ record, isLeased, rollouts, target, note, stack, releaseOf, tellsWords });
+    const members = this.#options.members(record.id);
+    const installed = this.installed(record.id);
+    const wasIll = record.status === "refresh-failed" && record.wanted.error?.code === UNHEALTHY;
+    const trouble = installed && troubleOf(installed, this.#ill.seen(record.id, members, wasIll), tellsWords);
+    return nextReleaseStep({
+      ...{ record, isLeased, rollouts, target, note, stack, releaseOf },
+      ...{ trouble, members, tellsWords },
+    });
   }
 
   #readStack(id: string, { currentRelease, targetRelease }: DeploymentState): void {

@@ -53,7 +53,7 @@ export class Rights {
     const { debugEnabled, debugNamespace, debugModes } = config;
     const required = () => debugRights({ ...names, debugNamespace }, served(), debugModes);
     this.debugWatch = debugEnabled ? new AccessWatch({ ...looking, required }) : undefined;
-    const ofReleases = () => releaseRights("operator", names, served());
+    const ofReleases = () => releaseRights("operator", names, served(), config.releasesKinds);
     this.releaseWatch = config.releasesEnabled ? new AccessWatch({ ...looking, required: ofReleases }) : undefined;
     for (const watch of this.watches) {
       if (watch === this.clusterWatch) continue;

@@ -21,6 +21,7 @@ export interface ReleaseRole {
 }
 
 const TARGET = "sallyport-operator-release-target";
+const MEMBERS = "sallyport-operator-release-members";
 const APPLY = operationRole("release", "apply");
 
 /**
@@ -32,7 +33,7 @@ export function releaseRoles(
   names: InstallationNames,
   kinds: readonly string[] = Object.keys(RELEASE_RESOURCES),
 ): readonly ReleaseRole[] {
-  return [agent(names), operator(names), selfCheck(names), target(names), apply(kinds)];
+  return [agent(names), operator(names), selfCheck(names), target(names), members(kinds), apply(kinds)];
 }
 
 function agent({ agentAccount }: InstallationNames): ReleaseRole {
@@ -109,17 +110,27 @@ function target({ roleKind = "ClusterRole" }: InstallationNames): ReleaseRole {
   };
 }
 
+function members(kinds: readonly string[]): ReleaseRole {
+  const why =
+    "Tells what others have changed of a release, or deleted. It asks for the metadata alone, which says who owns a field and not what is in it.";
+  return {
+    name: MEMBERS,
+    holder: "operator",
+    reach: "opened",
+    about:
+      "Notices drift of what releases have installed. The operator has it and not the agent, because the operator talks to no platform. Removed, no drift is told.",
+    rules: ruleOfEach(kinds, ["get", "list"], why),
+  };
+}
+
+function ruleOfEach(kinds: readonly string[], verbs: readonly string[], why: string): readonly ExplainedRule[] {
+  const chosen = Object.entries(RELEASE_RESOURCES).filter(([kind]) => kinds.includes(kind));
+  return chosen.map(([kind, resource]) => rule(groupOf(kind), [resource], verbs, why));
+}
+
 function apply(kinds: readonly string[]): ReleaseRole {
-  const writes = Object.entries(RELEASE_RESOURCES)
-    .filter(([kind]) => kinds.includes(kind))
-    .map(([kind, resource]) =>
-      rule(
-        groupOf(kind),
-        [resource],
-        [...LOOKS, "create", "patch", "delete"],
-        "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.",
-      ),
-    );
+  const why = "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.";
+  const writes = ruleOfEach(kinds, [...LOOKS, "create", "patch", "delete"], why);
   return {
     name: APPLY,
     holder: "rollout account",
@@ -158,19 +169,25 @@ function manifestsOf(role: ReleaseRole, names: InstallationNames): readonly Mani
   ];
 }
 
-/** In an opened namespace: lets the operator lend the role of releases there. */
-export function releaseTargetBinding(namespace: string, names: InstallationNames): Manifest {
-  return targetBinding(TARGET, names.operatorAccount, namespace, names);
+/** In an opened namespace: lets the operator lend the role of releases there, and notice drift. */
+export function releaseTargetBindings(namespace: string, names: InstallationNames): readonly Manifest[] {
+  return [TARGET, MEMBERS].map((role) => targetBinding(role, names.operatorAccount, namespace, names));
 }
 
-/** The rights that agent or operator need for releases, from the rules of which the manifests are made. */
+/**
+ * The rights that agent or operator need for releases, from the rules of which the manifests are made.
+ *
+ * @param kinds what releases may install here; none: all
+ */
 export function releaseRights(
   who: "agent" | "operator",
   names: InstallationNames,
   opened: readonly string[],
+  kinds: readonly string[] = [],
 ): readonly RequiredRight[] {
   const places = { grants: [names.grantsNamespace], opened, cluster: [] };
-  const needed = releaseRoles(names).filter(({ holder }) => holder === who);
+  const roles = releaseRoles(names, kinds.length > 0 ? kinds : undefined);
+  const needed = roles.filter(({ holder }) => holder === who);
   return needed.flatMap(({ name: role, reach, rules }) =>
     places[reach].flatMap((namespace) =>
       rules.flatMap(({ apiGroups: [group = ""], resources, verbs, resourceNames = [undefined] }) => {
