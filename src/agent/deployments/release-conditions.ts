@@ -1,4 +1,5 @@
 import type { ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
+import { withoutCommands } from "../../crds/without-commands.ts";
 import { driftLine, type Installed } from "../releases/installed.ts";
 import type { DeploymentCondition } from "./conditions.ts";
 
@@ -19,7 +20,7 @@ export function releaseOf({
     ...(version !== undefined && { version }),
     ...(appliedAt !== undefined && { appliedAt }),
     rollout,
-    ...(drift.length > 0 && { drift: drift.slice(0, MAX_SHOWN).map(driftLine) }),
+    ...(drift.length > 0 && { drift: drift.slice(0, MAX_SHOWN).map((each) => withoutCommands(driftLine(each))) }),
   };
 }
 

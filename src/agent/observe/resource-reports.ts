@@ -9,10 +9,9 @@ import { Ledger } from "./ledger.ts";
 import { type Memory, newMemory, tellLess } from "./memory.ts";
 import { identityOf, idOf, isSettled, type Lookups, observationOf, scopeOf, type WorkloadRef } from "./observation.ts";
 import { outOfDate } from "./out-of-date.ts";
-import { memberOf } from "./release-members.ts";
 import { type ReportPart, refusedIn, reportParts, withoutRefused } from "./report-parts.ts";
-import { SeenObjects } from "./seen-objects.ts";
-import { type ListOfKind, type ReleaseMember, type Seen, summaryOf, type WorkloadsSummary } from "./summary.ts";
+import { memberOf, type SeenMember, SeenObjects } from "./seen-objects.ts";
+import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
 import { Turns } from "./turns.ts";
 import type { Workloads } from "./workloads.ts";
 
@@ -85,7 +84,7 @@ export class ResourceReports {
   }
 
   /** Workloads that a release of the deployment has installed, as of the last look. */
-  members(deploymentId: string): readonly (Seen & { readonly member: ReleaseMember })[] {
+  members(deploymentId: string): readonly SeenMember[] {
     return this.#seen.membersOf(deploymentId, this.#memories.get(deploymentId)?.namespaces ?? []);
   }
 

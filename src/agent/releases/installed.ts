@@ -35,9 +35,6 @@ const MAX_NAMED = 10;
 const MAX_REF = 320;
 const MAX_FIELD = 256;
 const MAX_MANAGER = 128;
-/** What is unhealthy for less may be a restart. */
-export const UNHEALTHY_FOR_MS = 10 * 60_000;
-export const UNHEALTHY = "RESOURCE_UNHEALTHY";
 
 /** @param rollouts of one deployment; what one that is under way replaces is installed until its end. */
 export function installedOf(
@@ -92,5 +89,8 @@ export function troubleOf(
   if (unhealthy.length === 0) return undefined;
   const names = unhealthy.slice(0, MAX_NAMED).map((name) => printableLine(name, MAX_REF));
   const what = tellsWords ? `: ${names.join(", ")}` : "";
-  return stored(UNHEALTHY, `${unhealthy.length} workloads of the release are unhealthy for ten minutes${what}`);
+  return stored(
+    "RESOURCE_UNHEALTHY",
+    `${unhealthy.length} workloads of the release are unhealthy for ten minutes${what}`,
+  );
 }

@@ -8,8 +8,7 @@ import { lineWithoutCommands, MAX_API_ERROR, printable, printableLine } from "..
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Capacity } from "../kernel/capacity.ts";
-import { IllMembers } from "./ill-members.ts";
-import { type Installed, installedOf, type Member, troubleOf, UNHEALTHY } from "./installed.ts";
+import { type Installed, installedOf, type Member } from "./installed.ts";
 import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
@@ -17,6 +16,7 @@ import { type Note, newsOf, nextReleaseStep, type ReleaseStep } from "./release-
 import type { Render, Rendered } from "./render/render-stack.ts";
 import { stored } from "./rollout-progress.ts";
 import { type StackNames, stackNamesOf } from "./stack-state.ts";
+import { Troubles } from "./troubles.ts";
 import type { Wish } from "./wish.ts";
 
 type Room = Pick<Capacity, "fullBecause" | "made" | "unmade">;
@@ -60,11 +60,11 @@ export class Releases {
   readonly #notes = new Map<string, Note>();
   readonly #stacks = new Map<string, StackNames>();
   readonly #madeAtMs = new Map<string, readonly number[]>();
-  readonly #ill: IllMembers;
+  readonly #troubles: Troubles;
 
   constructor(options: ReleasesOptions) {
     this.#options = options;
-    this.#ill = new IllMembers(options.clock);
+    this.#troubles = new Troubles(options.clock);
   }
 
   /** Undefined: nothing is installed. */
@@ -87,7 +87,7 @@ export class Releases {
     this.#notes.delete(id);
     this.#stacks.delete(id);
     this.#madeAtMs.delete(id);
-    this.#ill.forget(id);
+    this.#troubles.forget(id);
   }
 
   /**
@@ -128,9 +128,7 @@ export class Releases {
     const stack = this.#stacks.get(record.id);
     const note = this.#notes.get(record.id);
     const members = this.#options.members(record.id);
-    const installed = this.installed(record.id);
-    const wasIll = record.status === "refresh-failed" && record.wanted.error?.code === UNHEALTHY;
-    const trouble = installed && troubleOf(installed, this.#ill.seen(record.id, members, wasIll), tellsWords);
+    const trouble = this.#troubles.of(record, this.installed(record.id), members, tellsWords);
     return nextReleaseStep({
       ...{ record, isLeased, rollouts, target, note, stack, releaseOf },
       ...{ trouble, members, tellsWords },

@@ -15,7 +15,6 @@ export interface InstalledRelease {
  */
 export function installedRelease(rollouts: Iterable<Rollout>): InstalledRelease | undefined {
   let newest: Rollout | undefined;
-  // One runs at a time, so none begins in the second in which another did.
   for (const rollout of rollouts) if (startOf(rollout) > startOf(newest)) newest = rollout;
   if (newest === undefined) return undefined;
   const { spec, status } = newest;
@@ -33,7 +32,8 @@ function of(
   return { rollout, contentName, contentDigest };
 }
 
-function startOf(rollout: Rollout | undefined): number {
+/** One runs at a time: the later start is of the later one. Where both are in one second, the one that was made later. */
+function startOf(rollout: Rollout | undefined): string {
   const at = rollout?.status?.startedAt;
-  return at === undefined ? Number.NEGATIVE_INFINITY : Date.parse(at);
+  return at === undefined ? "" : `${at} ${rollout?.metadata.creationTimestamp}`;
 }

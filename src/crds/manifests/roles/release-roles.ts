@@ -112,7 +112,7 @@ function target({ roleKind = "ClusterRole" }: InstallationNames): ReleaseRole {
 
 function members(kinds: readonly string[]): ReleaseRole {
   const why =
-    "Tells what others have changed of a release, or deleted. It asks for the metadata alone, which says who owns a field and not what is in it.";
+    "Tells what others have changed of a release, or deleted. It lists metadata alone, which says who owns a field and not what is in it, and reads an object of the release whole only when others own fields of it.";
   return {
     name: MEMBERS,
     holder: "operator",

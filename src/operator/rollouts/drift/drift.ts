@@ -4,8 +4,14 @@ import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import { refOf } from "../release-rules.ts";
 import { type FieldOwner, lostFields } from "./field-owners.ts";
 
-/** What is known of an object: who owns its fields; that it is not there; or nothing, because it may not be read. */
-export type MemberLook = { readonly managedFields: readonly FieldOwner[] } | "missing" | "unreadable";
+/**
+ * What is known of an object: who owns its fields, and where the release owns some no more, their values; that it is not
+ * there; or nothing, because it may not be read.
+ */
+export type MemberLook =
+  | { readonly managedFields: readonly FieldOwner[]; readonly live?: object | undefined }
+  | "missing"
+  | "unreadable";
 
 /** A field that the customer keeps from the release: the rollout has given way to it. */
 interface GivenField {
@@ -35,7 +41,7 @@ export function driftOf(
       continue;
     }
     if (frozen || given.length >= MAX_DRIFT) continue;
-    const lost = lostFields(manifest, look.managedFields).filter(({ field }) => !isGiven(ref, field, given));
+    const lost = lostFields(manifest, look.managedFields, look.live).filter(({ field }) => !isGiven(ref, field, given));
     found.push(...lost.map(({ field, manager }) => ({ ref, field, ...(manager !== undefined && { manager }) })));
   }
   return found.slice(0, MAX_DRIFT);

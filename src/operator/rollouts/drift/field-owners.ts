@@ -13,10 +13,10 @@ export interface FieldOwner {
 }
 
 /** `{"f:spec": {"f:replicas": {}}}`; an empty one is a field that is owned with all that is below. */
-export type OwnedFields = { readonly [step: string]: OwnedFields };
+type OwnedFields = { readonly [step: string]: OwnedFields };
 
 /** A field that a release applies and does not own any more. */
-export interface LostField {
+interface LostField {
   /** As the API server names it: `.spec.template.spec.containers[name="c"].image`. */
   readonly field: string;
   /** Who owns it now; undefined: it was removed. */
@@ -36,9 +36,15 @@ const REPLICAS = ".spec.replicas";
 
 /**
  * The fields of the manifest that the release has lost to others since it applied them. The API server takes a field from
- * its owner when another writes another value, or removes it, so no value has to be read for it.
+ * its owner when another writes another value, or removes it, so no value has to be read to find them.
+ *
+ * @param live the whole object: a field that has the release's value again is not lost, although another owns it
  */
-export function lostFields(manifest: object, managedFields: readonly FieldOwner[]): readonly LostField[] {
+export function lostFields(
+  manifest: object,
+  managedFields: readonly FieldOwner[],
+  live?: object,
+): readonly LostField[] {
   const { apiVersion, metadata, ...rest } = manifest as Readonly<Record<string, unknown>>;
   const entry = managedFields.find(isRelease);
   // The same field may have another path in another version.
@@ -52,7 +58,7 @@ export function lostFields(manifest: object, managedFields: readonly FieldOwner[
   const { kind: _kind, status: _status, ...fields } = rest;
   const kept = isRecord(metadata) ? Object.entries(metadata).filter(([field]) => METADATA.includes(field)) : [];
   const found: LostField[] = [];
-  collect({ ...fields, metadata: Object.fromEntries(kept) }, { own: entry.fieldsV1, others }, "", found);
+  collect({ ...fields, metadata: Object.fromEntries(kept) }, live, { own: entry.fieldsV1, others }, "", found);
   return found;
 }
 
@@ -60,35 +66,57 @@ function isRelease({ manager, operation }: FieldOwner): boolean {
   return manager === RELEASE_FIELD_MANAGER && operation === "Apply";
 }
 
-function collect(value: unknown, owners: Owners, path: string, found: LostField[]): void {
+function collect(value: unknown, live: unknown, owners: Owners, path: string, found: LostField[]): void {
   const { own, others } = owners;
   // An empty map or list may be stored as if it were not there.
-  if (value === null || value === undefined || isEmpty(value)) return;
+  if (value === undefined || isEmpty(value)) return;
   if (own !== undefined && isWhole(own)) return;
-  const isSplit = own !== undefined || others.some(({ fields }) => !isWhole(fields));
+  const isSplit = own !== undefined || path === ".metadata" || others.some(({ fields }) => !isWhole(fields));
   if (isRecord(value) && isSplit) {
-    for (const [key, each] of Object.entries(value)) collect(each, below(owners, `f:${key}`), `${path}.${key}`, found);
+    for (const [key, each] of Object.entries(value)) {
+      const there = isRecord(live) ? live[key] : undefined;
+      collect(each, there, below(owners, `f:${key}`), `${path}.${key}`, found);
+    }
     return;
   }
   if (Array.isArray(value) && isSplit) {
-    for (const [index, each] of value.entries()) collectElement(each, index, owners, path, found);
+    for (const [index, each] of value.entries()) collectElement(each, index, live, owners, path, found);
     return;
   }
+  if (isThere(value, live)) return;
   const [last] = others;
   // An autoscaler and `kubectl scale` write it so, which is what it is for.
   if (path === REPLICAS && others.some(({ owner }) => owner.subresource === "scale")) return;
   found.push({ field: path, manager: last?.owner.manager });
 }
 
-function collectElement(element: unknown, index: number, owners: Owners, path: string, found: LostField[]): void {
+function collectElement(
+  element: unknown,
+  index: number,
+  live: unknown,
+  owners: Owners,
+  path: string,
+  found: LostField[],
+): void {
   const known = [...(owners.own === undefined ? [] : [owners.own]), ...owners.others.map(({ fields }) => fields)];
   const step = known.flatMap(Object.keys).find((each) => names(each, element));
+  const lives: readonly unknown[] = Array.isArray(live) ? live : [];
   if (step !== undefined) {
-    collect(element, below(owners, step), `${path}[${spoken(step)}]`, found);
+    const there = lives.find((each) => names(step, each));
+    collect(element, there, below(owners, step), `${path}[${spoken(step)}]`, found);
     return;
   }
+  if (lives.some((each) => isThere(element, each))) return;
   const name = isRecord(element) && typeof element.name === "string" ? `name=${JSON.stringify(element.name)}` : index;
   found.push({ field: `${path}[${name}]`, manager: undefined });
+}
+
+/** Whether an object has this value, beside fields that the API server has filled in. */
+function isThere(value: unknown, live: unknown): boolean {
+  if (live === undefined) return false;
+  if (isRecord(value)) return Object.entries(value).every(([key, each]) => isRecord(live) && isThere(each, live[key]));
+  if (!Array.isArray(value)) return value === live;
+  return Array.isArray(live) && live.length === value.length && value.every((each, at) => isThere(each, live[at]));
 }
 
 function below({ own, others }: Owners, step: string): Owners {
@@ -126,6 +154,7 @@ function isWhole(fields: OwnedFields): boolean {
   return Object.keys(fields).length === 0;
 }
 
+/** Nothing but maps and lists without a value. */
 function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return typeof value === "object" && (value === null || Object.values(value).every(isEmpty));
 }

@@ -7,7 +7,7 @@ import type { Resource } from "../../../kube/objects/resource.ts";
 import { ServedKinds } from "../hands/served-kinds.ts";
 import { type Target, targetsOf } from "../hands/targets.ts";
 import type { MemberLook } from "./drift.ts";
-import type { FieldOwner } from "./field-owners.ts";
+import { type FieldOwner, lostFields } from "./field-owners.ts";
 
 /** Longest list that is read of one kind and namespace. */
 const MAX_LISTED = 500;
@@ -15,10 +15,12 @@ const MAX_LISTED = 500;
 const METADATA_ALONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_OF_ALL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-interface Partial {
+/** Asked for only where others own fields of the release: they may have given its value back. */
+const WHOLE = "application/json";
+
+interface Member {
   readonly metadata: {
     readonly name: string;
-    readonly deletionTimestamp?: string;
     readonly managedFields?: readonly FieldOwner[];
   };
 }
@@ -67,24 +69,36 @@ export class MemberLooks {
   ): Promise<void> {
     const query = { labelSelector: `${DEPLOYMENT_ID_LABEL}=${deploymentId}`, limit: MAX_LISTED };
     const request = { method: "GET", path, query, accept: METADATA_OF_ALL } as const;
-    const { items } = await this.#exchange.json<{ readonly items: readonly Partial[] | null }>(request, signal);
+    const { items } = await this.#exchange.json<{ readonly items: readonly Member[] | null }>(request, signal);
     const found = new Map((items ?? []).map((each) => [each.metadata.name, each]));
     for (const { ref, line, resource } of members) {
       // One that has lost its labels is in no list, and is there all the same.
-      const there = found.get(line.manifest.metadata.name) ?? (await this.#get(resource, line, signal));
-      looks.set(ref, there === undefined ? "missing" : { managedFields: there.metadata.managedFields ?? [] });
+      const head = found.get(line.manifest.metadata.name) ?? (await this.#get(resource, line, METADATA_ALONE, signal));
+      const isLost = head !== undefined && lostFields(line.manifest, ownersOf(head)).length > 0;
+      const whole = isLost && !line.frozen ? await this.#get(resource, line, WHOLE, signal) : undefined;
+      const there = whole ?? head;
+      looks.set(ref, there === undefined ? "missing" : { managedFields: ownersOf(there), live: whole });
     }
   }
 
-  async #get(resource: Resource, { manifest }: ReleaseObject, signal: AbortSignal): Promise<Partial | undefined> {
+  async #get(
+    resource: Resource,
+    { manifest }: ReleaseObject,
+    accept: string,
+    signal: AbortSignal,
+  ): Promise<Member | undefined> {
     const path = objectPath(resource, manifest.metadata);
     try {
-      return await this.#exchange.json<Partial>({ method: "GET", path, accept: METADATA_ALONE }, signal);
+      return await this.#exchange.json<Member>({ method: "GET", path, accept }, signal);
     } catch (error) {
       if (error instanceof ApiError && error.isNotFound) return undefined;
       throw error;
     }
   }
+}
+
+function ownersOf({ metadata }: Member): readonly FieldOwner[] {
+  return metadata.managedFields ?? [];
 }
 
 function namespaceOf({ manifest }: ReleaseObject): string | undefined {
