@@ -59,7 +59,7 @@ test.each<[string, object, readonly FieldOwner[], readonly (readonly [string, st
     "a label, and none of what the API server keeps no owner of",
     manifest({}, { labels: { "app.kubernetes.io/name": "web" }, uid: "u" }),
     [ours({ "f:spec": {} })],
-    [[".metadata.labels", undefined]],
+    [[".metadata.labels"]],
   ],
   [
     "an element that is gone",
