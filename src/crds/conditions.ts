@@ -70,6 +70,8 @@ const MANAGED_DEPLOYMENT_CONDITIONS = {
   /** Whether the agent sees the workloads in its namespaces. */
   Observed: ["CachesSynced", "Forbidden", "Starting", "TooLarge", "WatchStale"],
   WorkloadsHealthy: ["AllHealthy", "SomeUnhealthy", "SomeUnknown"],
+  /** Whether what a release installed is as the release has it. */
+  AsReleased: ["NoDrift", "Drifted"],
 } as const;
 
 const DEBUG_SESSION_CONDITIONS = {

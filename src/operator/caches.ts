@@ -150,9 +150,13 @@ export class Caches {
     return (all ?? []).filter((rollout) => !isOver(rollout)).map(keyOf);
   }
 
+  rolloutsOf(deploymentId: string): readonly Rollout[] {
+    return this.rollouts?.store.byIndex(BY_DEPLOYMENT, deploymentId) ?? [];
+  }
+
   rolloutSurroundings({ spec }: Rollout): RolloutSurroundings {
     return {
-      rollouts: this.rollouts?.store.byIndex(BY_DEPLOYMENT, spec.deploymentId) ?? [],
+      rollouts: this.rolloutsOf(spec.deploymentId),
       policies: this.policies.store.list(),
       deployments: this.deployments.store.list(),
     };

@@ -9,6 +9,8 @@ import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
 import { RolloutAccess } from "./access/rollout-access.ts";
 import { windowState } from "./gate/release-windows.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
+import { type DriftPorts, driftKeys, reconcileDrift } from "./rollouts/drift/drift-reconciler.ts";
+import { MemberLooks } from "./rollouts/drift/member-looks.ts";
 import { ClusterHands } from "./rollouts/hands/cluster-hands.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
 import { releaseSecretNames } from "./rollouts/hands/release-secret-names.ts";
@@ -19,7 +21,7 @@ import { RunningRollouts } from "./rollouts/machine/running-rollouts.ts";
 import { RELEASE_KINDS } from "./rollouts/release-rules.ts";
 
 export interface RolloutControllerParts {
-  readonly controller: Controller;
+  readonly controllers: readonly Controller[];
   readonly sweep: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -40,7 +42,12 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
     else if (isStopped(change.object) && !isStopped(change.previous)) running.stop(uid);
   });
   const sweeping = { client, access, fence, clock, log, metrics };
-  const ports = rolloutPorts(parts, parts.rolloutHands ?? clusterHands(parts, access), running);
+  const kept = new ReleaseContents((name, signal) =>
+    client.get<ReleaseContent>(releaseContents, { namespace: grantsNamespace, name }, signal),
+  );
+  const ports = rolloutPorts(parts, parts.rolloutHands ?? clusterHands(parts, access), running, kept);
+  const drift = driftPorts(parts, kept);
+  const ofDeployment = ({ spec }: Rollout) => driftKeys(drift.rolloutsOf(spec.deploymentId));
   return {
     sweep: (signal) =>
       sweepRollouts(
@@ -57,16 +64,22 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
         },
         signal,
       ),
-    controller: controller("rollout", parts, (key, context) => reconcileRollout(key, ports, context), [
-      // Another rollout of the deployment may wait for it, or be superseded by it.
-      watches(rollouts, ({ spec }) => caches.openRolloutKeys(spec.deploymentId)),
-      watches(caches.policies, () => caches.openRolloutKeys()),
-      watches(caches.deployments, ({ spec }) => caches.openRolloutKeys(spec.deploymentId)),
-      reads(contents),
-      notifiedBy(admission, () => caches.openRolloutKeys()),
-      notifiedBy(rights.watch, () => caches.openRolloutKeys()),
-      ...(rights.releaseWatch ? [notifiedBy(rights.releaseWatch, () => caches.openRolloutKeys())] : []),
-    ]),
+    controllers: [
+      controller("drift", parts, (key, context) => reconcileDrift(key, drift, context), [
+        watches(rollouts, ofDeployment),
+        reads(caches.deployments),
+      ]),
+      controller("rollout", parts, (key, context) => reconcileRollout(key, ports, context), [
+        // Another rollout of the deployment may wait for it, or be superseded by it.
+        watches(rollouts, ({ spec }) => caches.openRolloutKeys(spec.deploymentId)),
+        watches(caches.policies, () => caches.openRolloutKeys()),
+        watches(caches.deployments, ({ spec }) => caches.openRolloutKeys(spec.deploymentId)),
+        reads(contents),
+        notifiedBy(admission, () => caches.openRolloutKeys()),
+        notifiedBy(rights.watch, () => caches.openRolloutKeys()),
+        ...(rights.releaseWatch ? [notifiedBy(rights.releaseWatch, () => caches.openRolloutKeys())] : []),
+      ]),
+    ],
   };
 }
 
@@ -101,18 +114,38 @@ function clusterHands(
   });
 }
 
-function rolloutPorts(parts: OperatorParts, hands: RolloutHands, running: RunningRollouts): RolloutPorts {
-  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
-  const { grantsNamespace: namespace } = config;
+function driftPorts({ client, caches, fence, metrics }: OperatorParts, contents: ReleaseContents): DriftPorts {
+  const looks = new MemberLooks(client.exchange);
   return {
-    ...{ clock, fence, hands, running },
+    rollout: (key) => caches.rollouts?.store.get(key),
+    rolloutsOf: (deploymentId) => caches.rolloutsOf(deploymentId),
+    accepted: (deploymentId) => caches.acceptedOf(deploymentId),
+    objectsOf: async (content, deploymentId, signal) =>
+      (await contents.read(content, deploymentId, false, signal)).objects,
+    looksAt: (objects, deploymentId, signal) => looks.of(objects, deploymentId, signal),
+    writeDrift: ({ metadata: { name, namespace, resourceVersion } }, drift, signal) => {
+      const body = { metadata: { resourceVersion }, status: { drift: drift ?? null } };
+      const key = { name, ...(namespace !== undefined && { namespace }) };
+      return client.patch<Rollout>(rolloutKind, key, { type: "merge", body }, { subresource: "status" }, signal);
+    },
+    fence,
+    redact: (text) => redactText(text, metrics.redacted),
+  };
+}
+
+function rolloutPorts(
+  parts: OperatorParts,
+  hands: RolloutHands,
+  running: RunningRollouts,
+  contents: ReleaseContents,
+): RolloutPorts {
+  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, metrics } = parts;
+  return {
+    ...{ clock, fence, hands, running, contents },
     named: config.deployments,
     rollout: (key) => caches.rollouts?.store.get(key),
     surroundings: (rollout) => caches.rolloutSurroundings(rollout),
     liveSurroundings: (rollout, signal) => caches.liveRolloutSurroundings(rollout, signal),
-    contents: new ReleaseContents((name, signal) =>
-      client.get<ReleaseContent>(releaseContents, { namespace, name }, signal),
-    ),
     obstacle: () => {
       // Where approvers lend, none of them could: a rollout's account does not exist before it is needed.
       if (config.lendingMode !== "operator") return "releases need lending.mode=operator";

@@ -87,6 +87,19 @@ test("no account of ours holds that role: the operator may lend it in opened nam
   expect(lends.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual(["RoleBinding shop"]);
 });
 
+test("the operator reads what releases may install in opened namespaces, and writes nothing of it", async () => {
+  const objects = await helm.render(on({ kinds: ["Deployment.apps", "Service"] }));
+  const { rules } = one(objects, "ClusterRole", "sallyport-operator-release-members");
+  expect(rules.map(({ resources, verbs }: Rendered) => [resources, verbs])).toEqual([
+    [["deployments"], ["get", "list"]],
+    [["services"], ["get", "list"]],
+  ]);
+  const bound = ofKind(objects, "RoleBinding", "ClusterRoleBinding").filter(
+    ({ roleRef }) => roleRef.name === "sallyport-operator-release-members",
+  );
+  expect(bound.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual(["RoleBinding shop"]);
+});
+
 test("agent and operator are told, and not where releases are off", async () => {
   const objects = await helm.render(example);
   const told = (component: string, all: readonly Rendered[]): object =>

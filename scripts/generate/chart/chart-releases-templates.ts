@@ -76,7 +76,7 @@ function roleTemplate(role: Manifest): string {
   const text = object(role);
   if (role.metadata.name.endsWith("-self-check")) return when(".Values.rbac.selfCheck", [text]);
   if (OF_SECRETS.some(({ name }) => name === role.metadata.name)) return when(BRINGS_SECRETS, [text]);
-  if (!role.metadata.name.startsWith("sallyport-op-")) return text;
+  if (!/^sallyport-op-|-release-members$/.test(role.metadata.name)) return text;
   const [head = "", ...rules] = text.split(/^(?= {2}- apiGroups:)/m);
   const kinds = Object.entries(RELEASE_RESOURCES);
   const own = rules.map((rule, index) => {

@@ -29,6 +29,10 @@ export const REPORT_WORDS: Words = {
   "body.state.stackState.resources.*.status": ["`Rollout.status.resources[].state`", "running"],
   "body.state.stackState.resources.*.config": ["constant", {}],
   "body.state.stackState.resources.*.lifecycle": ["of the release's stack", "live"],
+  "body.state.stackState.resources.*.outputs": [
+    "with releases, of the workloads that it has installed: replicas, how many are ready, and the image; with `observe.redactNames` its hash",
+    { replicas: 3, ready: 3, image: "registry.example.com/shop/web:1.4.0" },
+  ],
   "body.state.stackState.resources.*.error.code": constant("RESOURCE_FAILED"),
   "body.state.stackState.resources.*.error.message": [
     "`Rollout.status.resources[].message`; with `observe.redactNames` one of the agent's own sentences",
@@ -47,11 +51,11 @@ export const REPORT_WORDS: Words = {
   "body.progressEvents[].data": ["id of the rollout", { rollout: "duop_7c1f" }],
   "body.state.error.code": ["closed word: why the wanted release is not installed", "RUNNER_DISABLED"],
   "body.state.error.message": [
-    "one of the agent's own sentences, with the platform's id of the release. With releases it quotes the conditions and the plan of the rollout and the customer's words, but not with `observe.redactNames`",
+    "one of the agent's own sentences, with the platform's id of the release. With releases it quotes the conditions and the plan of the rollout, the customer's words, and of what others have changed since the object, the field's path and its manager, but not with `observe.redactNames`",
     "rel_7c1f is not installed: nothing in this cluster installs releases",
   ],
   "body.state.error.context": [
-    "with releases: problems of the stack, objects that the plan refused, the wave, names of contents",
+    "with releases: problems of the stack, objects that the plan refused, the wave, names of contents; objects, paths and managers of fields that others have changed, with `observe.redactNames` their number alone",
     { wave: 1, waves: 3 },
   ],
   "body.state.error.hint": [

@@ -5,6 +5,7 @@ import { contentDigest } from "../../crds/content-digest.ts";
 import type { ReleaseContent } from "../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
 import { context, DEPLOYMENT, kubeError, NAMESPACE } from "../testing/sample.ts";
+import type { Member } from "./installed.ts";
 import type { NewContent, NewRollout } from "./release-objects.ts";
 import { NOTHING_WANTED, type ReleaseRecord } from "./release-record.ts";
 import { Releases } from "./releases.ts";
@@ -70,12 +71,14 @@ class World {
   readonly inputs: RenderRequest[] = [];
   secretRefusal: StoredError | undefined;
   afterRender: () => void = () => undefined;
+  members: Member[] = [];
   afterContent: () => void = () => undefined;
   readonly releases: Releases;
 
   constructor() {
     const room = { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined };
     this.releases = new Releases({
+      members: () => this.members,
       cluster: {
         rolloutsOf: () => (this.isShown ? ([...this.rollouts.values()] as unknown as Rollout[]) : []),
         contentNamed: (name) => (this.isShown ? (this.contents.get(name) as unknown as ReleaseContent) : undefined),

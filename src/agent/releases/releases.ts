@@ -8,6 +8,7 @@ import { lineWithoutCommands, MAX_API_ERROR, printable, printableLine } from "..
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Capacity } from "../kernel/capacity.ts";
+import { type Installed, installedOf, type Member } from "./installed.ts";
 import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
@@ -16,6 +17,7 @@ import { type Note, newsOf, nextReleaseStep, type ReleaseStep } from "./release-
 import type { Render, Rendered } from "./render/render-stack.ts";
 import { stored } from "./rollout-progress.ts";
 import { type StackNames, stackNamesOf } from "./stack-state.ts";
+import { Troubles } from "./troubles.ts";
 import type { Wish } from "./wish.ts";
 
 type Room = Pick<Capacity, "fullBecause" | "made" | "unmade">;
@@ -31,6 +33,8 @@ export interface ReleasesOptions {
   readonly grantsNamespace: string;
   /** Undefined: the customer lets releases bring no secret values. */
   readonly secrets: Pick<ReleaseSecrets, "salt" | "make"> | undefined;
+  /** Workloads that carry the deployment's label, as last seen. */
+  readonly members: (deploymentId: string) => readonly Member[];
   /** False: names are hidden. */
   readonly tellsWords: boolean;
   readonly clock: Clock;
@@ -59,9 +63,17 @@ export class Releases {
   readonly #notes = new Map<string, Note>();
   readonly #stacks = new Map<string, StackNames>();
   readonly #madeAtMs = new Map<string, readonly number[]>();
+  readonly #troubles: Troubles;
 
   constructor(options: ReleasesOptions) {
     this.#options = options;
+    this.#troubles = new Troubles(options.clock);
+  }
+
+  /** Undefined: nothing is installed. */
+  installed(id: string): Installed | undefined {
+    const { cluster } = this.#options;
+    return installedOf(cluster.rolloutsOf(id), (name) => cluster.contentNamed(name));
   }
 
   /** What to report of it now. */
@@ -78,6 +90,7 @@ export class Releases {
     this.#notes.delete(id);
     this.#stacks.delete(id);
     this.#madeAtMs.delete(id);
+    this.#troubles.forget(id);
   }
 
   /**
@@ -117,7 +130,12 @@ export class Releases {
     const rollouts = cluster.rolloutsOf(record.id);
     const stack = this.#stacks.get(record.id);
     const note = this.#notes.get(record.id);
-    return nextReleaseStep({ record, isLeased, rollouts, target, note, stack, releaseOf, tellsWords });
+    const members = this.#options.members(record.id);
+    const trouble = this.#troubles.of(record, this.installed(record.id), members, tellsWords);
+    return nextReleaseStep({
+      ...{ record, isLeased, rollouts, target, note, stack, releaseOf },
+      ...{ trouble, members, tellsWords },
+    });
   }
 
   #readStack(id: string, { currentRelease, targetRelease }: DeploymentState): void {

@@ -162,6 +162,14 @@ const Plan = Type.Object({
   refused: Type.Optional(Type.Array(Refusal, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
 });
 
+/** Most lines about drift: they are to be read, and each is one field. */
+export const MAX_DRIFT = 50;
+const Drift = Type.Object({
+  ref: ObjectRef,
+  field: Type.Optional(Type.String({ maxLength: 256, description: "Absent: the object is missing." })),
+  manager: Type.Optional(Line(0, 128)),
+});
+
 const ResourceState = Type.Object({
   resourceId: Line(1, 128),
   state: Words(["pending", "provisioning", "updating", "running", "deleting", "deleted", "failed"]),
@@ -207,6 +215,15 @@ const Status = Type.Object(
     until: Type.Optional(DateTime),
     appliedDigest: Type.Optional(Digest),
     rolledBackTo: Type.Optional(GrantName),
+    drift: Type.Optional(
+      Type.Array(Drift, {
+        minItems: 1,
+        maxItems: MAX_DRIFT,
+        "x-kubernetes-list-type": "atomic",
+        description:
+          "Of the rollout that brought what is installed: what others have changed of it since, or deleted. Never values.",
+      }),
+    ),
     observedGeneration: Type.Optional(Generation),
     conditions: Type.Optional(Conditions),
   },
@@ -270,3 +287,4 @@ export type Rollout = ObjectOf<typeof ROLLOUT>;
 export type RolloutSpec = Rollout["spec"];
 export type RolloutStatus = NonNullable<Rollout["status"]>;
 export type RolloutPlan = NonNullable<RolloutStatus["plan"]>;
+export type Drift = NonNullable<RolloutStatus["drift"]>[number];

@@ -27,7 +27,7 @@ import {
   rbac,
   targetBinding,
 } from "./roles/rbac.ts";
-import { releaseRbac, releaseTargetBinding } from "./roles/release-roles.ts";
+import { releaseRbac, releaseTargetBindings } from "./roles/release-roles.ts";
 import { releaseSecretRbac } from "./roles/release-secret-roles.ts";
 
 export const KINDS: readonly Kind[] = [
@@ -100,7 +100,7 @@ export function openNamespaceToReleases(
   namespace: string,
   names: InstallationNames = DEFAULT_NAMES,
 ): readonly Manifest[] {
-  return [releaseTargetBinding(namespace, names)];
+  return releaseTargetBindings(namespace, names);
 }
 
 /** What the customer adds to let machines join and be drained; beside it, the two processes. */

@@ -6,6 +6,7 @@ import type { DeploymentConfig } from "../../../src/contract/deployments/sync.ts
 import { contentDigest } from "../../../src/crds/content-digest.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { RELEASE_CONTENT, type ReleaseContent, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutStatus, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
@@ -193,6 +194,46 @@ test("an agent that is started anew in the middle makes no second rollout, and g
   const made = (await all<Rollout>(rollouts)).filter(({ spec }) => spec.contentName === rollout.spec.contentName);
   expect(made).toHaveLength(1);
   expect(made[0]?.spec.action).toBe("update");
+});
+
+test("what others change of an installed release is told until it is gone, or until it is installed again", async () => {
+  const { currentReleaseId } = await deployment(({ status }) => status === "running");
+  const name = objectName(currentReleaseId ?? "");
+  const installed = (await all<Rollout>(rollouts)).find(({ spec }) => spec.contentName?.startsWith(name));
+  if (installed === undefined) throw new Error("nothing is installed");
+  const drift = [{ ref: "ConfigMap/shop/web", field: ".data.a", manager: "their-editor" }];
+  await report(installed, { drift });
+  const degraded = await deployment(({ status }) => status === "refresh-failed");
+  expect(degraded).toMatchObject({ currentReleaseId, desiredReleaseId: null });
+  expect(degraded.error).toMatchObject({
+    code: "RESOURCE_DRIFT",
+    context: {
+      objects: 1,
+      missing: 0,
+      drift: [{ object: "ConfigMap/shop/web", field: ".data.a", manager: "their-editor" }],
+    },
+  });
+  const key = { namespace: GRANTS, name: objectName(world.deploymentId) };
+  const shown = await eventually(
+    () => world.admin.get<ManagedDeployment>(managedDeployments, key, signal()),
+    (found) => found?.status?.release?.drift !== undefined,
+  );
+  expect(shown?.status?.release).toMatchObject({
+    ...{ id: currentReleaseId, version: "1.1.0", rollout: installed.metadata.name },
+    drift: ["ConfigMap/shop/web .data.a is their-editor's"],
+  });
+  await report(installed, { drift: null } as unknown as RolloutStatus);
+  await deployment(({ status, error }) => status === "running" && error === null);
+
+  await report(installed, { drift: [{ ref: "ConfigMap/shop/web" }] });
+  await deployment(
+    ({ status, error }) => status === "refresh-failed" && error?.message.endsWith("is missing") === true,
+  );
+  await world.vendorAdmin.deployments.redeploy({ params: { id: world.deploymentId } }, signal());
+  const again = await rolloutOf(currentReleaseId ?? "");
+  expect(again.spec.contentName).toBe(installed.spec.contentName);
+  await carriedOut(again, "web");
+  await deployment(({ status, error }) => status === "running" && error === null);
 });
 
 test("one that was rolled back fails with what ran before, and is tried again as another rollout", async () => {

@@ -14,6 +14,7 @@ const NEXT: Readonly<Record<string, string>> = {
   PROVISIONING_FAILED: "mend it, promote another release and retry, or retry this one",
   UPDATE_FAILED: "mend it and promote another release, or retry",
   ROLLED_BACK: "what ran before runs again: mend it and promote another release, or retry",
+  RESOURCE_DRIFT: "ask the customer; a redeploy makes what is missing, and leaves the customer's fields",
   SECRET_VALUES_REFUSED: "the customer provides these values as a Secret",
 };
 

@@ -22,6 +22,7 @@ export interface ReleaseRole {
 }
 
 const TARGET = "sallyport-operator-release-target";
+const MEMBERS = "sallyport-operator-release-members";
 const APPLY = operationRole("release", "apply");
 
 /**
@@ -35,7 +36,7 @@ export function releaseRoles(
   kinds: readonly string[] = Object.keys(RELEASE_RESOURCES),
   secrets = false,
 ): readonly ReleaseRole[] {
-  return [agent(names), operator(names), selfCheck(names), target(names), apply(kinds, secrets)];
+  return [agent(names), operator(names), selfCheck(names), target(names), members(kinds), apply(kinds, secrets)];
 }
 
 function agent({ agentAccount }: InstallationNames): ReleaseRole {
@@ -123,17 +124,27 @@ const SECRETS: ExplainedRule = rule(
   "Only with `releases.secrets`: writes the Secret of a release's configuration, and deletes one that is not needed any more. It reads none. An admission policy narrows it to those of the deployment.",
 );
 
+function members(kinds: readonly string[]): ReleaseRole {
+  const why =
+    "Tells what others have changed of a release, or deleted. It lists metadata alone, which says who owns a field and not what is in it, and reads an object of the release whole only when others own fields of it.";
+  return {
+    name: MEMBERS,
+    holder: "operator",
+    reach: "opened",
+    about:
+      "Notices drift of what releases have installed. The operator has it and not the agent, because the operator talks to no platform. Removed, no drift is told.",
+    rules: ruleOfEach(kinds, ["get", "list"], why),
+  };
+}
+
+function ruleOfEach(kinds: readonly string[], verbs: readonly string[], why: string): readonly ExplainedRule[] {
+  const chosen = Object.entries(RELEASE_RESOURCES).filter(([kind]) => kinds.includes(kind));
+  return chosen.map(([kind, resource]) => rule(groupOf(kind), [resource], verbs, why));
+}
+
 function apply(kinds: readonly string[], secrets: boolean): ReleaseRole {
-  const writes = Object.entries(RELEASE_RESOURCES)
-    .filter(([kind]) => kinds.includes(kind))
-    .map(([kind, resource]) =>
-      rule(
-        groupOf(kind),
-        [resource],
-        [...LOOKS, "create", "patch", "delete"],
-        "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.",
-      ),
-    );
+  const why = "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.";
+  const writes = ruleOfEach(kinds, [...LOOKS, "create", "patch", "delete"], why);
   return {
     name: APPLY,
     holder: "rollout account",
@@ -180,19 +191,25 @@ function manifestsOf(role: ReleaseRole, names: InstallationNames): readonly Mani
   ];
 }
 
-/** In an opened namespace: lets the operator lend the role of releases there. */
-export function releaseTargetBinding(namespace: string, names: InstallationNames): Manifest {
-  return targetBinding(TARGET, names.operatorAccount, namespace, names);
+/** In an opened namespace: lets the operator lend the role of releases there, and notice drift. */
+export function releaseTargetBindings(namespace: string, names: InstallationNames): readonly Manifest[] {
+  return [TARGET, MEMBERS].map((role) => targetBinding(role, names.operatorAccount, namespace, names));
 }
 
-/** The rights that agent or operator need for releases, from the rules of which the manifests are made. */
+/**
+ * The rights that agent or operator need for releases, from the rules of which the manifests are made.
+ *
+ * @param kinds what releases may install here; none: all
+ */
 export function releaseRights(
   who: "agent" | "operator",
   names: InstallationNames,
   opened: readonly string[],
+  kinds: readonly string[] = [],
 ): readonly RequiredRight[] {
   const places = { grants: [names.grantsNamespace], opened, cluster: [] };
-  const needed = releaseRoles(names).filter(({ holder }) => holder === who);
+  const roles = releaseRoles(names, kinds.length > 0 ? kinds : undefined);
+  const needed = roles.filter(({ holder }) => holder === who);
   return needed.flatMap(({ name: role, reach, rules }) =>
     places[reach].flatMap((namespace) =>
       rules.flatMap(({ apiGroups: [group = ""], resources, verbs, resourceNames = [undefined] }) => {
