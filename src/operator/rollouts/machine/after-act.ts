@@ -115,6 +115,7 @@ export function afterGate(facts: RolloutFacts, health: WaveHealth, waves: number
     return withFields(prunes(), { ...fields, waveStartedAt: timestamp(facts.now) }, [said]);
   }
   const next = heldBack(facts) ?? go("Applying", [["Applied", "Unknown", "InProgress", "it is being applied"]]);
+  // What is held back has no time of its own until it goes on.
   return withFields(next, { ...fields, ...(next.do === "go" && atWave(facts, wave + 1, waves)) });
 }
 

@@ -21,10 +21,15 @@ export interface ActPorts {
 
 const AFTER_FORBIDDEN_MS = 5_000;
 
-/** Does one thing in the cluster. Its outcome leads to the next step; what the API server does not say yet is tried again. */
+/**
+ * Does one thing in the cluster. Its outcome leads to the next step; what the API server does not say yet is tried again.
+ *
+ * @param look the facts as they are when it is done
+ */
 export async function perform(
   act: RolloutAct,
   facts: RolloutFacts,
+  look: () => Promise<RolloutFacts>,
   ports: ActPorts,
   signal: AbortSignal,
 ): Promise<RolloutStep> {
@@ -38,14 +43,13 @@ export async function perform(
   signal.throwIfAborted();
   ports.fence();
   try {
-    const now = (): RolloutFacts => ({ ...facts, now: ports.clock.wallNow() });
-    if (act !== "plan") return await changed(act, now, course, contents, ports, signal);
+    if (act !== "plan") return await changed(act, look, course, contents, ports, signal);
     const planned = await ports.hands.plan(course.intent, signal);
     ports.metrics.planned((ports.clock.wallNow().getTime() - at.getTime()) / 1_000);
     const isFormerGone = contents.former?.problem !== undefined;
     const waves = wavesOf(course.intent).length;
     const namespaces = openNamespaces(course.intent);
-    return after.afterPlan(now(), { ...planned, former: trail.former, isFormerGone, waves, namespaces, at });
+    return after.afterPlan(await look(), { ...planned, former: trail.former, isFormerGone, waves, namespaces, at });
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
     // A role or a right was taken away: the operator may not lend it. It is tried again for as long as there is time.
@@ -55,7 +59,7 @@ export async function perform(
 
 async function changed(
   act: Exclude<RolloutAct, "plan">,
-  now: () => RolloutFacts,
+  look: () => Promise<RolloutFacts>,
   { intent, left }: Course,
   contents: Contents,
   { hands, metrics }: ActPorts,
@@ -75,31 +79,38 @@ async function changed(
   switch (act) {
     case "apply": {
       const applied = counted(await hands.apply(intent, wave, until, signal));
-      return after.afterApply(now(), applied, waves.length);
+      return after.afterApply(await look(), applied, waves.length);
     }
-    case "gate":
-      return after.afterGate(now(), await hands.health(intent, wave, waveStartedAt, until, signal), waves.length);
-    case "remove":
-      return after.afterRemove(now(), await hands.prune(intent, until, signal));
-    case "detach":
-      return after.afterDetach(now(), counted(await hands.detach(intent, until, signal)));
+    case "gate": {
+      const health = await hands.health(intent, wave, waveStartedAt, until, signal);
+      return after.afterGate(await look(), health, waves.length);
+    }
+    case "remove": {
+      const pruned = await hands.prune(intent, until, signal);
+      return after.afterRemove(await look(), pruned);
+    }
+    case "detach": {
+      const detached = counted(await hands.detach(intent, until, signal));
+      return after.afterDetach(await look(), detached);
+    }
     case "prune": {
       const pruned = await hands.prune(intent, until, signal);
       if (pruned.waiting === 0) metrics.pruned(pruned.deleted, pruned.left.length);
-      if (contents.former?.problem === undefined) return after.afterPrune(now(), pruned, left);
-      return succeeded(now(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
+      if (contents.former?.problem === undefined) return after.afterPrune(await look(), pruned, left);
+      return succeeded(await look(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
     }
     case "restore": {
       const told = { left, waves: waves.length };
       if (position >= waves.length) {
-        return after.afterRestore(now(), { ...told, pruned: await hands.prune(intent, until, signal) });
+        const pruned = await hands.prune(intent, until, signal);
+        return after.afterRestore(await look(), { ...told, pruned });
       }
       if (status?.waveStartedAt === undefined) {
         const applied = counted(await hands.apply(intent, wave, until, signal));
-        return after.afterRestore(now(), { ...told, applied });
+        return after.afterRestore(await look(), { ...told, applied });
       }
       const health = await hands.health(intent, wave, waveStartedAt, until, signal);
-      return after.afterRestore(now(), { ...told, health });
+      return after.afterRestore(await look(), { ...told, health });
     }
     default:
       return act satisfies never;

@@ -1,6 +1,15 @@
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
-import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
+import {
+  end,
+  type Fields,
+  go,
+  type RolloutFacts,
+  type RolloutStep,
+  type Said,
+  type Wait,
+  wait,
+} from "./rollout-step.ts";
 
 const AFTER_OBSTACLE_MS = 5_000;
 /** Objects that one message names. */
@@ -17,7 +26,7 @@ export function planAgain(message: string): RolloutStep {
   return go("Planning", [["Planned", "Unknown", "InProgress", message]], { approvalLine: undefined });
 }
 
-export function held(obstacle: string): RolloutStep {
+export function held(obstacle: string): Wait {
   return wait(AFTER_OBSTACLE_MS, [permitted(obstacle)]);
 }
 
