@@ -120,7 +120,7 @@ export class HandsWorld {
     return {
       ...{ rollout: answer as Rollout, objects: [], former: [] },
       formerRef: action === "update" ? { name: "rel-0", digest } : undefined,
-      ...{ takeOver: [], namespaces: [], ...parts },
+      ...{ done: [], takeOver: [], namespaces: [], ...parts },
     };
   }
 

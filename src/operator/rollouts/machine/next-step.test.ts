@@ -132,11 +132,7 @@ describe("each pair of states, by what leads from one to the other", () => {
     ["Applying", "wait", { spec: APPROVED, obstacle: "rights" }],
     ["Gating", "gate", { spec: APPROVED, siblings: newer() }],
     ["Gating", "go Gating", { spec: APPROVED, status: { waveStartedAt: undefined } as never }],
-    [
-      "Gating",
-      "wait",
-      { spec: { pausedReason: "later", ...APPROVED }, status: { waveStartedAt: undefined } as never },
-    ],
+    ["Gating", "wait", { spec: { pausedReason: "later", ...APPROVED }, status: { waveStartedAt: undefined } as never }],
     ["Gating", "go RollingBack", { spec: { abortReason: "no", ...APPROVED } }],
     ["Gating", "go Unknown", { status: { until: at(0) } }],
     ["Pruning", "prune", { spec: APPROVED, siblings: newer() }],

@@ -1,6 +1,5 @@
 import { atOnce } from "../../../../base/at-once.ts";
 import { isRecord } from "../../../../base/is-record.ts";
-import type { ReleaseObject } from "../../../../crds/kinds/release-content.ts";
 import { resources } from "../../../../kube/objects/resource.ts";
 import { Interner } from "../../../../kube/projection/interner.ts";
 import { type Pod, podShape } from "../../../../kube/projection/shapes.ts";
@@ -12,20 +11,20 @@ import { runsPods } from "./object-state.ts";
 /**
  * The objects of a wave and their pods, as the rollout's account reads them.
  *
- * @param wasKept whether the rollout has left an object as it was
+ * @param isLeftAlone whether the rollout has left an object as it was, or gone
  */
 export function watchedObjects(
   api: ReleaseApi,
   targets: readonly Target[],
-  wasKept: (line: ReleaseObject, live: LiveObject) => boolean,
+  isLeftAlone: (target: Target, live: LiveObject | undefined) => boolean,
   signal: AbortSignal,
 ): Promise<readonly Watched[]> {
-  return atOnce(targets, AT_ONCE, async ({ ref, line, resource }) => {
+  return atOnce(targets, AT_ONCE, async (target) => {
+    const { ref, line, resource } = target;
     const kind = ref.split("/", 1)[0] ?? "";
     const live = await api.get(resource, line.manifest.metadata, signal);
     const pods = live === undefined || !runsPods(kind) ? [] : await podsOf(api, live, signal);
-    const isLeftAlone = live !== undefined && wasKept(line, live);
-    return { ref, resourceId: line.resourceId, kind, live, pods, isLeftAlone };
+    return { ref, resourceId: line.resourceId, kind, live, pods, isLeftAlone: isLeftAlone(target, live) };
   });
 }
 
