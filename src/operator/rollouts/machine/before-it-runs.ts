@@ -1,7 +1,7 @@
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
-import { conditionOf, end, type Fields, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
-import { atWave, held, isTimeOver, LOOK_AT_LEAST_MS, permitted, planAgain, timeOver, windowClosed } from "./said.ts";
+import { conditionOf, end, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
+import { atWave, held, LOOK_AT_LEAST_MS, permitted, planAgain, windowClosed } from "./said.ts";
 import { byAge, formerOf, isRunning, trailOf } from "./trail.ts";
 
 /** From the claim on: accounts and bindings end with it, and the API server refuses a longer time. */
@@ -38,8 +38,7 @@ export function beforeItRuns(facts: RolloutFacts): RolloutStep | undefined {
 
 export function planning(facts: RolloutFacts): RolloutStep {
   const { rollout, siblings, accepted = [], obstacle } = facts;
-  const { spec, status } = rollout;
-  if (status?.startedAt !== undefined && isTimeOver(facts)) return timeOver();
+  const { spec } = rollout;
   if (isTooLate(facts)) {
     const { status: is, message = "" } = conditionOf(rollout, "Planned") ?? {};
     const why = is === "Unknown" ? `; the last that is known: ${message}` : "";
@@ -71,7 +70,6 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
 export function queued(facts: RolloutFacts): RolloutStep {
   const { rollout, siblings, accepted = [], policy, window, obstacle, now } = facts;
   const { spec, status } = rollout;
-  if (status?.startedAt !== undefined && isTimeOver(facts)) return timeOver();
   if (isTooLate(facts)) {
     return end("Failed", [
       ["Planned", "False", "DeadlinePassed", `it was allowed, and could not begin by ${spec.deadline}`],
@@ -90,21 +88,15 @@ export function queued(facts: RolloutFacts): RolloutStep {
     const message = `${running.metadata.name} changes the same objects`;
     return wait(untilDeadline(facts), [said, ["Applied", "False", "AnotherRuns", message]]);
   }
-  // What was begun is not approved again, and what it has changed is no reason to plan again.
-  if (status?.startedAt === undefined && !isPlanFresh(facts))
-    return planAgain("the last plan is too old to be applied");
+  if (!isPlanFresh(facts)) return planAgain("the last plan is too old to be applied");
+  const startedAt = timestamp(now);
+  const until = timestamp(new Date(Date.parse(startedAt) + RUNS_AT_MOST_MS));
   return {
     do: "claim",
     to: "Applying",
     said: [permitted(undefined), said, ["Applied", "Unknown", "InProgress", "it is being applied"]],
-    fields: { ...untilOf(facts, now), ...atWave(facts, 0, status?.waves ?? 0), approvalLine: undefined },
+    fields: { startedAt, until, ...atWave(facts, 0, status?.waves ?? 0), approvalLine: undefined },
   };
-}
-
-function untilOf({ rollout: { status } }: RolloutFacts, now: Date): Fields {
-  if (status?.startedAt !== undefined) return {};
-  const startedAt = timestamp(now);
-  return { startedAt, until: timestamp(new Date(Date.parse(startedAt) + RUNS_AT_MOST_MS)) };
 }
 
 function hasFormer({ rollout, siblings }: RolloutFacts): boolean {
@@ -126,9 +118,9 @@ function isPlanFresh(facts: RolloutFacts): boolean {
   );
 }
 
-/** Nothing is begun after the deadline. What has begun has an end of its own. */
-function isTooLate({ rollout: { spec, status }, now }: RolloutFacts): boolean {
-  return status?.startedAt === undefined && now.getTime() >= Date.parse(spec.deadline);
+/** Nothing is begun after the deadline. */
+function isTooLate({ rollout: { spec }, now }: RolloutFacts): boolean {
+  return now.getTime() >= Date.parse(spec.deadline);
 }
 
 function untilDeadline({ rollout: { spec }, now }: RolloutFacts): number {

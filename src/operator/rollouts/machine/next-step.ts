@@ -25,7 +25,7 @@ export function nextRolloutStep(facts: RolloutFacts): RolloutStep {
     case "RollingBack":
       return rollingBack(facts);
     case "Unknown":
-      return unknown(facts);
+      return unknown();
     default:
       return rest();
   }

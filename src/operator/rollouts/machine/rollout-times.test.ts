@@ -184,3 +184,57 @@ describe("a cache that lags decides nothing about a plan", () => {
     }
   });
 });
+
+describe("a right that is taken away in the midst of it", () => {
+  function locked(forMs: number) {
+    const it = world();
+    it.addInstalled("rel-1", [line("api"), line("old")]);
+    it.addContent("rel-2", [line("api", { version: "2" })]);
+    it.add("b", "update", "rel-2");
+    let until = Number.POSITIVE_INFINITY;
+    const taken = (): void => {
+      until = it.clock.monotonicMs() + forMs;
+    };
+    it.occasions.push({ name: "b", state: "Applying", say: taken });
+    const { apply, prune } = it.ports.hands;
+    const guarded = <A extends unknown[], R>(act: (...given: A) => Promise<R>) => {
+      return async (...given: A): Promise<R> => {
+        if (until < Number.POSITIVE_INFINITY && it.clock.monotonicMs() < until) {
+          throw new ApiError("may not bind the role", { status: 403, reason: "Forbidden" });
+        }
+        return act(...given);
+      };
+    };
+    it.hands = { apply: guarded(apply), prune: guarded(prune) };
+    return it;
+  }
+
+  test("and comes back is waited for, and is told in between", async () => {
+    const it = locked(100_000);
+    await it.until(() => it.reason("b", "Permitted") === "False/RuleMissing");
+    expect([it.state("b"), it.message("b", "Permitted")]).toEqual(["Applying", "may not bind the role"]);
+    await it.untilState("b", "Succeeded", "RolledBack", "Failed");
+    expect([it.state("b"), it.reason("b", "Permitted")]).toEqual(["Succeeded", "True/RightsComplete"]);
+  });
+
+  test("for longer than two minutes takes it back, when that is allowed again", async () => {
+    const it = locked(122_000);
+    const startedMs = it.clock.monotonicMs();
+    await it.untilState("b", "RollingBack", "Failed");
+    expect(it.clock.monotonicMs() - startedMs).toBeLessThan(150_000);
+    await it.untilState("b", "RolledBack", "Failed");
+    expect([it.state("b"), it.reason("b", "Applied"), it.installed]).toEqual([
+      ...["RolledBack", "False/ApplyFailed", ["api=1", "old=1"]],
+    ]);
+    expect(it.message("b", "Applied")).toBe("a right is missing for 2 minutes: may not bind the role");
+  });
+
+  test("for good ends it, and the condition says so", async () => {
+    const it = locked(HOUR);
+    await it.untilState("b", "RolledBack", "Failed");
+    expect([it.state("b"), it.reason("b", "Permitted"), it.reason("b", "Healthy")]).toEqual([
+      ...["Failed", "False/RuleMissing", "False/FormerUnhealthy"],
+    ]);
+    expect(it.clock.monotonicMs()).toBeLessThan(600_000);
+  });
+});

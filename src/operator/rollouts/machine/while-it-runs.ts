@@ -3,7 +3,7 @@ import type { FinalRolloutState } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver, mayRollBack } from "./authority.ts";
 import { end, go, type RolloutFacts, type RolloutStep, type Said, type Wait, wait } from "./rollout-step.ts";
-import { held, isTimeOver, planAgain, timeOver, windowClosed } from "./said.ts";
+import { held, isTimeOver, windowClosed } from "./said.ts";
 
 /** Of a rollout's time, what is left for the way back. No wave begins in it. */
 const WAY_BACK_MS = 20 * 60_000;
@@ -116,9 +116,9 @@ export function rollingBack(facts: RolloutFacts): RolloutStep {
   return obstacle === undefined ? { do: "act", act: "restore" } : heldWave(held(obstacle));
 }
 
-export function unknown(facts: RolloutFacts): RolloutStep {
-  if (isTimeOver(facts)) return timeOver();
-  return planAgain("how far it came is not known: it is planned again, and goes on if the plan is the same");
+/** Only a time that is over leads here: what was cut by a crash is done again from the state that is stored. */
+export function unknown(): RolloutStep {
+  return end("Failed", [["Applied", "False", "TimeOver", "a rollout runs for two hours at most"]]);
 }
 
 /**
