@@ -113,8 +113,6 @@ const ROLLOUT_CONDITIONS = {
     "ContentChanged",
     "DeploymentNotServed",
     "DeadlinePassed",
-    /** It had begun, and what is left to do is not what was approved. */
-    "PlanChanged",
   ],
   Approved: [
     "AwaitingDecision",

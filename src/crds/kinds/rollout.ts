@@ -46,7 +46,7 @@ export const FINAL_ROLLOUT_STATES = [
 ] as const satisfies readonly RolloutState[];
 export type FinalRolloutState = (typeof FINAL_ROLLOUT_STATES)[number];
 
-/** Where each state may lead. Unknown is a wave that a crash may have cut in two: it is planned and applied again. */
+/** Where each state may lead. Unknown is one for which no operator was there until its time was over. */
 const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Planning: ["Planning", "AwaitingApproval", "Queued", "Failed", "Denied", "Superseded", "Aborted"],
   AwaitingApproval: ["AwaitingApproval", "Queued", "Planning", "Failed", "Denied", "Superseded", "Aborted"],
@@ -55,7 +55,7 @@ const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Gating: ["Gating", "Applying", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
   Pruning: ["Pruning", "RollingBack", "Succeeded", "Failed", "Aborted"],
   RollingBack: ["RollingBack", "RolledBack", "Failed"],
-  Unknown: ["Unknown", "Planning", "Failed"],
+  Unknown: ["Unknown", "Failed"],
   Succeeded: ["Succeeded"],
   RolledBack: ["RolledBack"],
   Failed: ["Failed"],

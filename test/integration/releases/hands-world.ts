@@ -125,7 +125,7 @@ export class HandsWorld {
     return {
       ...{ rollout: answer as Rollout, objects: [], former: [] },
       formerRef: action === "update" ? { name: "rel-0", digest } : undefined,
-      ...{ takeOver: [], namespaces: [], ...parts },
+      ...{ done: [], takeOver: [], namespaces: [], ...parts },
     };
   }
 
@@ -234,16 +234,20 @@ function pathOf(apiVersion: string, kind: string, { namespace, name }: ReleaseMa
 }
 
 /** With the labels that the agent writes, and no pods but its own. */
-export function member(manifest: ReleaseManifest, more: Partial<ReleaseObject> = {}): ReleaseObject {
+export function member(
+  manifest: ReleaseManifest,
+  more: Partial<ReleaseObject> = {},
+  deploymentId = DEPLOYMENT_ID,
+): ReleaseObject {
   const { metadata } = manifest;
   const labels = {
     ...metadata.labels,
-    [DEPLOYMENT_ID_LABEL]: DEPLOYMENT_ID,
+    [DEPLOYMENT_ID_LABEL]: deploymentId,
     [RESOURCE_ID_LABEL]: metadata.name,
-    [APPLYSET_LABEL]: applySetId(objectName(DEPLOYMENT_ID), GRANTS),
+    [APPLYSET_LABEL]: applySetId(objectName(deploymentId), GRANTS),
     "app.kubernetes.io/managed-by": "sallyport",
   };
-  const labelled = withOwnPods({ ...manifest, metadata: { ...metadata, labels } }, DEPLOYMENT_ID);
+  const labelled = withOwnPods({ ...manifest, metadata: { ...metadata, labels } }, deploymentId);
   return { wave: 0, frozen: false, resourceId: metadata.name, ...more, manifest: labelled };
 }
 

@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
+import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
+import { jobShape } from "../../../kube/projection/batch-shapes.ts";
+import { Interner } from "../../../kube/projection/interner.ts";
+import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { differences } from "./difference.ts";
 import { isMember, type Membership } from "./membership.ts";
@@ -35,6 +39,10 @@ export interface Wish {
   readonly isFrozen: boolean;
   /** As a list has shown it. Undefined: it is taken to be missing, which the apply finds out. */
   readonly listed: LiveObject | undefined;
+  /** A Job that has done its work: it is not made where it is not there. */
+  readonly isDone: boolean;
+  /** Since when the rollout changes things; undefined: it does not yet. */
+  readonly startedAt: string | undefined;
 }
 
 /** An object may be changed by others between the look at it and the apply, and again at the next try. */
@@ -57,7 +65,8 @@ export async function applyObject(
       const seen = tries === 0 ? wish.listed : await api.get(wish.resource, manifest.metadata, signal);
       const refused = seen === undefined ? undefined : notToBeTouched(seen, membership, wish);
       if (refused !== undefined) return refused;
-      if (seen !== undefined && wish.isFrozen) return { did: "unchanged", overrides: [], fields: [] };
+      if (seen === undefined ? wish.isDone : wish.isFrozen) return { did: "unchanged", overrides: [], fields: [] };
+      if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
       const mode = { isDryRun: wish.isDryRun, force: wish.takesOver };
       const applied = await api.apply(wish.resource, manifest, seen, mode, signal);
       return outcomeOf(wish.manifest, seen, applied, overrides);
@@ -77,6 +86,31 @@ export async function applyObject(
     }
   }
   return { message: "others change it all the time", isTemporary: true };
+}
+
+/** One that an earlier rollout made: applied again it would stay as it is, and fail this rollout too. */
+function isFailedJob(seen: LiveObject, { manifest, startedAt }: Wish): boolean {
+  if (kindAndGroup(manifest) !== "Job.batch" || seen.metadata.deletionTimestamp !== undefined) return false;
+  const { status } = jobShape.fromJson(seen, new Interner(1));
+  const isOlder = startedAt === undefined || Date.parse(seen.metadata.creationTimestamp) < Date.parse(startedAt);
+  return isOlder && isTrue(status.conditions, "Failed");
+}
+
+/** Deletes it, so that the next try makes it. A dry run tries what is made under another name. */
+async function runAgain(
+  api: ReleaseApi,
+  { resource, manifest, isDryRun }: Wish,
+  seen: LiveObject,
+  signal: AbortSignal,
+): Promise<Outcome | Failure> {
+  if (!isDryRun) {
+    await api.delete(resource, seen, signal);
+    return { message: "the Job that failed before is deleted, and made again", isTemporary: true };
+  }
+  const name = `${manifest.metadata.name.slice(0, 55)}-again`;
+  const other = { ...manifest, metadata: { ...manifest.metadata, name } };
+  await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);
+  return { did: "changed", overrides: [], fields: [".status"] };
 }
 
 export const isFailure = (result: Outcome | Failure): result is Failure => "isTemporary" in result;

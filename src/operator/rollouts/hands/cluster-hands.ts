@@ -139,8 +139,9 @@ export class ClusterHands implements RolloutHands {
       if (problem !== undefined) {
         return { verdict: "failed", message: `${problem.ref}: ${problem.message}`, resources: [], againMs: 0 };
       }
-      const isKept = (line: ReleaseObject, live: LiveObject): boolean => wasKept(intent, line, live);
-      const watched = await watchedObjects(api, this.#membership(intent), targets, isKept, signal);
+      const leftAlone = ({ ref, line }: Target, live: LiveObject | undefined): boolean =>
+        live === undefined ? intent.done.includes(ref) : wasKept(intent, line, live);
+      const watched = await watchedObjects(api, this.#membership(intent), targets, leftAlone, signal);
       const health = waveHealth(watched, waveStartedAt, until, this.#ports.clock.wallNow());
       return { ...health, resources: withoutLater(health.resources, intent, wave) };
     });
@@ -251,10 +252,12 @@ export class ClusterHands implements RolloutHands {
   }
 }
 
-function wish(intent: Intent, { line, resource }: Target): Omit<Wish, "isDryRun" | "listed"> {
+function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDryRun" | "listed"> {
   const { manifest } = line;
   const takesOver = intent.takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
-  return { resource, manifest, takesOver, isFrozen: keeps(intent, line) };
+  const { startedAt } = intent.rollout.status ?? {};
+  const isDone = intent.done.includes(ref);
+  return { resource, manifest, takesOver, isFrozen: keeps(intent, line), isDone, startedAt };
 }
 
 /** The setup is applied to what is there only while nothing is installed. */

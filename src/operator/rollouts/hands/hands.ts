@@ -17,6 +17,8 @@ export interface Intent {
   readonly formerSecrets?: readonly SecretPlace[];
   /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */
   readonly formerRef: { readonly name: string; readonly digest: string } | undefined;
+  /** Refs of Jobs that the content before has completed: one that is gone, by its time to live, is not run again. */
+  readonly done: readonly string[];
   /** Objects whose fields the release takes from their present managers. */
   readonly takeOver: readonly { readonly kind: string; readonly name: string }[];
   /** Namespaces that the customer accepts the deployment for. */

@@ -33,7 +33,6 @@ export interface Plan extends Planned {
 export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   const { rollout, policy } = facts;
   const { plan, plannedDigest, problems, former, waves } = planned;
-  if (rollout.status?.startedAt !== undefined) return afterSecondPlan(facts, planned);
   const fields: Fields = {
     plan: { ...plan, overrides: plan.overrides ?? [], refused: problems.map((each) => ({ ...each })) },
     ...{ plannedDigest, plannedAt: timestamp(planned.at), waves, namespaces: [...planned.namespaces] },
@@ -59,15 +58,6 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   // An approval is final: this rollout could never be given another one.
   if (rollout.spec.approvedDigest !== undefined) return end("Failed", all, fields);
   return go("AwaitingApproval", all, { ...fields, approvalLine: approvalLine(rollout, plannedDigest) });
-}
-
-/** Of a rollout that has begun: it goes on only with what was approved. */
-function afterSecondPlan({ rollout }: RolloutFacts, { plannedDigest, problems }: Plan): RolloutStep {
-  if (problems.length === 0 && rollout.status?.plannedDigest === plannedDigest) {
-    return go("Queued", [["Planned", "True", "PlanMade", "the plan is the same as before"]]);
-  }
-  const message = "it had begun, and what is left to do is not what was approved";
-  return end("Failed", [["Planned", "False", "PlanChanged", message]]);
 }
 
 /** @param waves how many the content has */
@@ -115,6 +105,7 @@ export function afterGate(facts: RolloutFacts, health: WaveHealth, waves: number
     return withFields(prunes(), { ...fields, waveStartedAt: timestamp(facts.now) }, [said]);
   }
   const next = heldBack(facts) ?? go("Applying", [["Applied", "Unknown", "InProgress", "it is being applied"]]);
+  // What is held back has no time of its own until it goes on.
   return withFields(next, { ...fields, ...(next.do === "go" && atWave(facts, wave + 1, waves)) });
 }
 

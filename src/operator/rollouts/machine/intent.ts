@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../../base/is-record.ts";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import type { Intent } from "../hands/hands.ts";
 import { secretsNamed } from "../hands/secret-places.ts";
 import { refOf } from "../release-rules.ts";
@@ -74,8 +77,7 @@ function course(
     .filter((line) => !isOpen(line) && !kept.has(refOfLine(line)))
     .map((line) => ({ ref: refOfLine(line), message: "the deployment is not accepted in its namespace any more" }));
   const intent: Intent = {
-    rollout,
-    objects,
+    ...{ rollout, objects, done: doneJobs(objects, contents.former?.objects ?? []) },
     former: unique(former.filter(isOpen)),
     formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
@@ -83,6 +85,25 @@ function course(
     namespaces: accepted,
   };
   return { intent, left };
+}
+
+/**
+ * Jobs that the installed content has completed, and that are the same, or of the setup, in this one. A job of the setup
+ * that fills a database would else fill it again with the first update after its time to live.
+ */
+function doneJobs(objects: readonly ReleaseObject[], installed: readonly ReleaseObject[]): readonly string[] {
+  const before = new Map(installed.filter(isToComplete).map((line) => [refOfLine(line), line]));
+  const isDone = (line: ReleaseObject): boolean => {
+    const known = before.get(refOfLine(line));
+    return known !== undefined && (line.frozen || isDeepStrictEqual(line.manifest.spec, known.manifest.spec));
+  };
+  return objects.filter(isDone).map(refOfLine);
+}
+
+/** A suspended Job has not run. */
+function isToComplete({ manifest }: ReleaseObject): boolean {
+  const isSuspended = isRecord(manifest.spec) && manifest.spec.suspend === true;
+  return kindAndGroup(manifest) === "Job.batch" && !isSuspended;
 }
 
 function without(lines: readonly ReleaseObject[], others: readonly ReleaseObject[]): readonly ReleaseObject[] {

@@ -1,6 +1,5 @@
 import { atOnce } from "../../../../base/at-once.ts";
 import { isRecord } from "../../../../base/is-record.ts";
-import type { ReleaseObject } from "../../../../crds/kinds/release-content.ts";
 import { resources } from "../../../../kube/objects/resource.ts";
 import { Interner } from "../../../../kube/projection/interner.ts";
 import { type Pod, podShape } from "../../../../kube/projection/shapes.ts";
@@ -15,13 +14,13 @@ import { runsPods } from "./object-state.ts";
  * The objects of a wave and their pods, as the rollout's account reads them: by a few lists, because a gate looks often
  * while the controllers are busy with the same objects.
  *
- * @param wasKept whether the rollout has left an object as it was
+ * @param isLeftAlone whether the rollout has left an object as it was, or gone
  */
 export async function watchedObjects(
   api: ReleaseApi,
   membership: Membership,
   targets: readonly Target[],
-  wasKept: (line: ReleaseObject, live: LiveObject) => boolean,
+  isLeftAlone: (target: Target, live: LiveObject | undefined) => boolean,
   signal: AbortSignal,
 ): Promise<readonly Watched[]> {
   const members = await membersOf(api, membership, targets, signal);
@@ -31,12 +30,12 @@ export async function watchedObjects(
   const listed = await memberPods(api, membership, [...places], signal);
   const strings = new Interner(8);
   const allPods = listed?.map((pod) => podShape.fromJson(pod, strings));
-  return atOnce(targets, AT_ONCE, async ({ ref, line, resource }) => {
+  return atOnce(targets, AT_ONCE, async (target) => {
+    const { ref, line, resource } = target;
     const kind = kindOf(ref);
     const live = members.get(ref) ?? (await api.get(resource, line.manifest.metadata, signal));
     const pods = live === undefined || !runsPods(kind) ? [] : await podsOf(api, live, allPods, signal);
-    const isLeftAlone = live !== undefined && wasKept(line, live);
-    return { ref, resourceId: line.resourceId, kind, live, pods, isLeftAlone };
+    return { ref, resourceId: line.resourceId, kind, live, pods, isLeftAlone: isLeftAlone(target, live) };
   });
 }
 
