@@ -2,7 +2,7 @@
 export const RELEASE_FIELDS: readonly string[] = [
   ...["state.currentRelease.releaseId", "state.currentRelease.version", "state.runtimeMetadata", "operationId"],
   ...["state.error.context", "state.stackState.platform", "state.stackState.resourcePrefix"],
-  ...["type", "status", "config", "lifecycle"].map((field) => `state.stackState.resources.*.${field}`),
+  ...["type", "status", "lifecycle"].map((field) => `state.stackState.resources.*.${field}`),
   ...["code", "message", "internal", "retryable"].map((field) => `state.stackState.resources.*.error.${field}`),
   ...["source", "httpStatusCode"].map((field) => `state.error.${field}`),
   ...["type", "state", "at", "data"].map((field) => `progressEvents[].${field}`),
