@@ -47,6 +47,18 @@ export const REPORT_WORDS: Words = {
   "body.operationId": ["with releases: the platform's id of the update that the report is about", "duop_7c1f"],
   "body.progressEvents[].type": ["with releases: `DeployingStack` or `CleaningUpStack`", "DeployingStack"],
   "body.progressEvents[].state": ["closed word, or the error of the state", "started"],
+  ...Object.fromEntries(
+    [
+      ["code", "UPDATE_FAILED"],
+      ["message", "it was applied and did not come up (web): web: ImagePullBackOff"],
+      ["internal", false],
+      ["retryable", true],
+      ["context", { wave: 1, waves: 3 }],
+    ].map(([field, example]) => [
+      `body.progressEvents[].state.failed.error.${field}`,
+      ["with releases: the same as `state.error` of this report", example] as const,
+    ]),
+  ),
   "body.progressEvents[].at": ["the agent's clock", "2026-11-20T10:00:00.000Z"],
   "body.progressEvents[].data": ["id of the rollout", { rollout: "duop_7c1f" }],
   "body.state.error.code": ["closed word: why the wanted release is not installed", "RUNNER_DISABLED"],
@@ -64,6 +76,12 @@ export const REPORT_WORDS: Words = {
   ],
   "body.state.error.internal": constant(false),
   "body.state.error.retryable": ["whether the same could be tried again", false],
+  ...Object.fromEntries(
+    ["source", "httpStatusCode"].map((field) => [
+      `body.state.error.${field}`,
+      ["with releases: an error that the platform has already is sent back as the platform has it", null] as const,
+    ]),
+  ),
   "body.state.environmentInfo.platform": constant("kubernetes"),
   "body.state.environmentInfo.namespace": [
     "names of the opened namespaces that this deployment is accepted for",

@@ -219,6 +219,17 @@ describe("what is reported", () => {
     expect(told({ record: record({ status }), rollouts: [rollout(state, more)] })).toBe(expected);
   });
 
+  test.each<[string, RolloutState, RolloutStatus, object | undefined]>([
+    ["the wave that did not come up, from 1", "Failed", { wave: 1, waves: 3 }, { wave: 2, waves: 3 }],
+    ["the last one after all of a way back", "Failed", { wave: 3, waves: 3 }, { wave: 3, waves: 3 }],
+    // The waves are of the way back: the message has the one that failed.
+    ["both contents", "RolledBack", { wave: 3, waves: 3, rolledBackTo: "rel-1" }, { from: "rel-2", to: "rel-1" }],
+  ])("of a failure %s", (_, state, more, context) => {
+    const failed = rollout(state, { ...STARTED, ...more }, { contentName: "rel-2" });
+    const found = step({ rollouts: [failed], record: record({ status: "updating" }) });
+    expect(found.do === "report" ? found.report.state.error?.context : found).toEqual(context);
+  });
+
   const setupId = wishOf(setup("pending"), [])?.rolloutId ?? "";
   const install = (state: RolloutState | undefined, more: RolloutStatus) =>
     rollout(state, more, { rolloutId: setupId, action: "install" });

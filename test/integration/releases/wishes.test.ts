@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { sentFields } from "../../../scripts/generate/egress/egress.ts";
+import { AGENT_ROUTES } from "../../../src/agent/platform-link/routes.ts";
 import type { Render } from "../../../src/agent/releases/render/render-stack.ts";
 import type { DeploymentConfig } from "../../../src/contract/deployments/sync.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
@@ -10,12 +12,15 @@ import { type ManagedDeployment, managedDeployments } from "../../../src/crds/ki
 import { RELEASE_CONTENT, type ReleaseContent, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutStatus, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
+import { CapturedFields, covers } from "../egress/captured.ts";
+import { RELEASE_FIELDS } from "../egress/release-fields.ts";
 import { eventually, signal } from "../wait.ts";
 
 // The agent's half of a release on a real platform and a real API server. The test is the operator: it writes the status of
 // rollouts. Their objects are never applied, so a stand-in makes them.
 
 const cluster = useCluster();
+const captured = new CapturedFields(AGENT_ROUTES);
 let world: AgentWorld;
 let agent: Running;
 
@@ -43,6 +48,7 @@ const ON = { SALLYPORT_RELEASES_ENABLED: "true" };
 
 beforeAll(async () => {
   world = await createAgentWorld(cluster());
+  world.gate.onHeard = captured.add;
   const { systemNamespace, agentAccount } = DEFAULT_NAMES;
   const group = "rbac.authorization.k8s.io";
   const metadata = { name: `${agentAccount}-releases`, namespace: GRANTS };
@@ -259,7 +265,7 @@ test("one that was rolled back fails with what ran before, and is tried again as
   expect(failed.error).toMatchObject({
     code: "ROLLED_BACK",
     message: expect.stringContaining("ImagePullBackOff"),
-    context: { from: rollout.spec.contentName, to: "rel-before", wave: 0, waves: 2 },
+    context: { from: rollout.spec.contentName, to: "rel-before" },
   });
   expect(failed.stackState?.resources).toMatchObject({ web: { status: "update-failed" } });
 
@@ -337,4 +343,14 @@ test("a deletion is a rollout of its own; what it leaves is for a person", async
   await report(removal, { state: "Succeeded", finishedAt: AT, conditions: [left] });
   const ended = await deployment(({ status }) => status === "teardown-required");
   expect(ended.error?.message).toContain(message);
+});
+
+// The last: it looks at what all of the above have sent.
+test("what left the cluster by it stands in docs/data-that-leaves.md, and each row of releases was sent", () => {
+  const page = sentFields();
+  expect(captured.undocumented(page)).toEqual([]);
+  const sent = [...(captured.fields.get("sync.reconcile") ?? [])];
+  const isFree = (path: string): boolean =>
+    page.get("sync.reconcile")?.some((field) => field.path === path && field.free) === true;
+  expect(RELEASE_FIELDS.filter((path) => !sent.some((each) => covers(path, each, isFree(path))))).toEqual([]);
 });
