@@ -71,14 +71,14 @@ function isStopped({ spec }: Rollout): boolean {
 }
 
 function clusterHands(
-  { client, config, serverClock: clock, fence }: OperatorParts,
+  { client, config, version, serverClock: clock, fence }: OperatorParts,
   access: RolloutAccess,
 ): RolloutHands {
   const { grantsNamespace, releasesKinds, releasesRegistries: registries, releasesMayExpose: mayExpose } = config;
   const kinds = releasesKinds.length > 0 ? releasesKinds : RELEASE_KINDS;
   const rules = { kinds, registries, mayExpose };
   return new ClusterHands({
-    access,
+    ...{ client, version, access },
     clientFor: (token) => client.withToken(token),
     grantsNamespace,
     rules,

@@ -3,7 +3,8 @@ import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { differences } from "./difference.ts";
-import { isMember, type Membership } from "./membership.ts";
+import { fieldsOfClientAlone, inPlaceOfClient } from "./managed-fields.ts";
+import { isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
 
@@ -12,6 +13,8 @@ export interface Failure {
   readonly isTemporary: boolean;
   /** What was thrown, if anything was. */
   readonly cause?: unknown;
+  /** The customer can let the release have this object. */
+  readonly isAdoptable?: boolean;
 }
 
 export interface Outcome {
@@ -19,13 +22,15 @@ export interface Outcome {
   readonly overrides: readonly Override[];
   /** Fields that are different now. */
   readonly fields: readonly string[];
+  /** It was the customer's, who has let the release have it. */
+  readonly isAdopted?: boolean;
 }
 
 export interface Wish {
   readonly resource: Resource;
   readonly manifest: ReleaseManifest;
   readonly isDryRun: boolean;
-  /** The customer lets it take fields from their present managers. */
+  /** The customer lets it take the object, or fields of it, from those that have them. */
   readonly takesOver: boolean;
   /** It is left as it is where it is there. */
   readonly isFrozen: boolean;
@@ -48,13 +53,15 @@ export async function applyObject(
   const overrides: Override[] = [];
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
-      const seen = await api.get(wish.resource, manifest.metadata, signal);
-      const refused = seen === undefined ? undefined : notToBeTouched(seen, membership, wish);
+      const found = await api.get(wish.resource, manifest.metadata, signal);
+      const refused = found === undefined ? undefined : notToBeTouched(found, membership, wish);
       if (refused !== undefined) return refused;
-      if (seen !== undefined && wish.isFrozen) return { did: "unchanged", overrides: [], fields: [] };
+      const isAdopted = found !== undefined && !isMember(found, membership);
+      if (found !== undefined && wish.isFrozen && !isAdopted) return { did: "unchanged", overrides: [], fields: [] };
+      const seen = found !== undefined && wish.takesOver ? await takenFromFile(api, found, wish, signal) : found;
       const mode = { isDryRun: wish.isDryRun, force: wish.takesOver };
       const applied = await api.apply(wish.resource, manifest, seen, mode, signal);
-      return outcomeOf(seen, applied, overrides);
+      return { ...outcomeOf(found, applied, overrides, wish), ...(isAdopted && { isAdopted }) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const conflicts = conflictsOf(error);
@@ -73,23 +80,56 @@ export async function applyObject(
 
 export const isFailure = (result: Outcome | Failure): result is Failure => "isTemporary" in result;
 
-function notToBeTouched(seen: LiveObject, membership: Membership, { isDryRun }: Wish): Failure | undefined {
+function notToBeTouched(seen: LiveObject, membership: Membership, wish: Wish): Failure | undefined {
   if (!isMember(seen, membership)) {
-    return {
-      message: "NotOurs: an object of this name is there that this deployment has not made",
-      isTemporary: false,
-    };
+    const other = whoseElse(seen);
+    const notOurs = "NotOurs: an object of this name is there that this deployment has not made";
+    if (other !== undefined) return { message: `${notOurs}: ${other}`, isTemporary: false };
+    if (!wish.takesOver) {
+      return { message: `${notOurs}; spec.takeOver may name it`, isTemporary: false, isAdoptable: true };
+    }
   }
   // Applied to an object that goes, the release would be gone with it.
-  if (seen.metadata.deletionTimestamp === undefined || isDryRun) return undefined;
+  if (seen.metadata.deletionTimestamp === undefined || wish.isDryRun) return undefined;
   return { message: "the object of this name is being deleted", isTemporary: true };
 }
 
-function outcomeOf(seen: LiveObject | undefined, applied: LiveObject, overrides: readonly Override[]): Outcome {
+/**
+ * What the customer's file has set is from now on the release's, which removes what it does not have. A dry run could not
+ * show that: the second request would not see the first.
+ */
+async function takenFromFile(
+  api: ReleaseApi,
+  seen: LiveObject,
+  { resource, isDryRun }: Wish,
+  signal: AbortSignal,
+): Promise<LiveObject> {
+  const managedFields = inPlaceOfClient(seen.metadata.managedFields ?? []);
+  if (managedFields === undefined || isDryRun) return seen;
+  const { resourceVersion } = seen.metadata;
+  return api.patch(
+    resource,
+    seen.metadata,
+    [
+      { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
+      { op: "replace", path: "/metadata/managedFields", value: managedFields },
+    ],
+    signal,
+  );
+}
+
+function outcomeOf(
+  seen: LiveObject | undefined,
+  applied: LiveObject,
+  overrides: readonly Override[],
+  { takesOver }: Wish,
+): Outcome {
   if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
     return { did: "created", overrides, fields: [] };
   }
-  const fields = differences(seen, applied);
+  // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
+  const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
+  const fields = [...new Set([...differences(seen, applied), ...left])];
   return { did: fields.length === 0 ? "unchanged" : "changed", overrides, fields };
 }
 

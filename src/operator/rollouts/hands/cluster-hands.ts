@@ -8,6 +8,7 @@ import type { RolloutAccess } from "../../access/rollout-access.ts";
 import { type ReleaseRules, type RuleProblem, refOf, releaseProblems } from "../release-rules.ts";
 import { RolloutAccounts } from "./accounts.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "./apply-object.ts";
+import { type ApplySetPorts, coverMembers } from "./apply-set.ts";
 import { detachObject } from "./detach.ts";
 import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
@@ -20,14 +21,12 @@ import { prune } from "./prune.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
 import { ServedKinds } from "./served-kinds.ts";
-import { AT_ONCE, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
+import { AT_ONCE, isNamed, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
 
-export interface HandsPorts {
+export interface HandsPorts extends ApplySetPorts {
   readonly access: RolloutAccess;
   /** The API server as the account with this token. */
   readonly clientFor: (token: string) => Pick<Client, "exchange">;
-  /** Where rollouts and ManagedDeployments are: the set of a deployment's objects is named after it. */
-  readonly grantsNamespace: string;
   readonly rules: Omit<ReleaseRules, "namespaces">;
   /** Throws when this process does not lead any more. */
   readonly fence: () => void;
@@ -39,7 +38,7 @@ const PLAN_MS = 600_000;
 /** To take a plan's account away, also when the plan was given up. */
 const CLOSE_MS = 15_000;
 
-const NOTHING: Shown = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], problems: [] };
+const NOTHING: Shown = { created: [], adopted: [], changed: [], unchanged: 0, pruned: [], met: [], overrides: [], problems: [] };
 
 /** {@link RolloutHands} on a real API server. */
 export class ClusterHands implements RolloutHands {
@@ -89,6 +88,7 @@ export class ClusterHands implements RolloutHands {
     const refs = new Set(lines.map(({ manifest }) => refOf(manifest)));
     const problems = this.#problems(intent).filter(({ ref }) => refs.has(ref));
     if (lines.length === 0 || problems.length > 0) return nothingApplied(problems);
+    await coverMembers(this.#ports, intent.rollout.spec.deploymentId, intent.objects, signal);
     const membership = this.#membership(intent);
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
@@ -123,7 +123,7 @@ export class ClusterHands implements RolloutHands {
     const lines = outdated(intent);
     if (lines.length === 0) return { deleted: 0, waiting: 0, left: [] };
     return this.#as("prune", intent, lines, until, signal, (api, { targets }) =>
-      prune(api, this.#membership(intent), targets, this.#ports.clock, signal),
+      prune(api, this.#membership(intent), intent.takeOver, targets, this.#ports.clock, signal),
     );
   }
 
@@ -204,8 +204,7 @@ export class ClusterHands implements RolloutHands {
 
 function wish(intent: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"> {
   const { manifest } = line;
-  const takesOver = intent.takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
-  return { resource, manifest, takesOver, isFrozen: keeps(intent, line) };
+  return { resource, manifest, takesOver: isNamed(intent.takeOver, manifest), isFrozen: keeps(intent, line) };
 }
 
 /** The setup is applied to what is there only while nothing is installed. */
