@@ -30,6 +30,7 @@ export interface Live {
     readonly uid: string;
     readonly resourceVersion: string;
     readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
     readonly managedFields?: readonly { readonly manager: string }[];
   };
   readonly spec?: {
@@ -300,6 +301,8 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
     { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs },
     { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
     { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+    { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["list"] },
+    { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list"] },
   ];
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: ROLE }, rules };
 }

@@ -4,6 +4,8 @@ export interface Match {
   readonly apiGroups: readonly string[];
   readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE" | "CONNECT")[];
   readonly resources: readonly string[];
+  /** Only objects that have this label, or had it. */
+  readonly labelled?: string;
 }
 
 export interface Validation {
@@ -45,10 +47,13 @@ const API = "admissionregistration.k8s.io/v1";
  * accounts, and stops no other write. One exception: `sallyport-lending` is evaluated on every write of a RoleBinding
  * or ClusterRoleBinding, by any account, and judges those that name a role of ours.
  */
-function constraints({ apiGroups, operations, resources }: Match): object {
+function constraints({ apiGroups, operations, resources, labelled }: Match): object {
   return {
     failurePolicy: "Fail",
-    matchConstraints: { resourceRules: [{ apiGroups, apiVersions: ["*"], operations, resources }] },
+    matchConstraints: {
+      resourceRules: [{ apiGroups, apiVersions: ["*"], operations, resources }],
+      ...(labelled && { objectSelector: { matchExpressions: [{ key: labelled, operator: "Exists" }] } }),
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import type { InstallationNames } from "../../group.ts";
+import { GROUP, type InstallationNames, VERSION } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL } from "../../release-names.ts";
 import { POD_KINDS, RELEASE_RESOURCES } from "../../released/release-kinds.ts";
@@ -119,7 +119,11 @@ export function rolloutObjects(
   });
 }
 
-/** A rollout makes members of its set, and touches no object that is none. */
+/** CEL: the object has neither of the labels by which releases know their own. */
+const ofNoRelease = (labels: string): string =>
+  `[${quoted([APPLYSET_LABEL, DEPLOYMENT_ID_LABEL])}].all(k, !(k in ${labels}))`;
+
+/** A rollout makes members of its set, and touches no object that is none, unless the customer lets it adopt that. */
 function ownership(): readonly Validation[] {
   const isMember = (labels: string): string =>
     `${labels}[?'${APPLYSET_LABEL}'].orValue('').matches('${APPLYSET_ID}') && ${labels}[?'${DEPLOYMENT_ID_LABEL}'].orValue('') != ''`;
@@ -133,12 +137,15 @@ function ownership(): readonly Validation[] {
       `a rollout makes objects with the labels ${APPLYSET_LABEL} and ${DEPLOYMENT_ID_LABEL} only`,
     ),
     forbid(
-      `request.operation == 'CREATE' || (${isMember("variables.wasLabels")})`,
+      // What may be adopted is the next policy's to judge.
+      `request.operation == 'CREATE' || (${isMember("variables.wasLabels")}) || ` +
+        `(request.operation == 'UPDATE' && ${ofNoRelease("variables.wasLabels")} && ${isMember("variables.labels")})`,
       `a rollout changes and deletes only what a release has installed (labels ${APPLYSET_LABEL}, ${DEPLOYMENT_ID_LABEL})`,
     ),
     forbid(
       `request.operation != 'UPDATE' || [${quoted([APPLYSET_LABEL, DEPLOYMENT_ID_LABEL])}].all(k, ` +
-        "!(k in variables.labels) || (k in variables.wasLabels && variables.labels[k] == variables.wasLabels[k]))",
+        "!(k in variables.labels) || (k in variables.wasLabels && variables.labels[k] == variables.wasLabels[k])) || " +
+        `(${ofNoRelease("variables.wasLabels")} && ${isMember("variables.labels")})`,
       "a rollout gives no object to another deployment",
     ),
     forbid(
@@ -170,6 +177,47 @@ function exposureRules(): readonly Validation[] {
       "a rollout takes over no address (externalIPs)",
     ),
   ];
+}
+
+/**
+ * An object that no release has made is changed only where the customer's word on the rollout of this account names it
+ * (spec.takeOver), and becomes a member of no other deployment. The policy is judged once for each rollout there is, and
+ * says nothing of an account that belongs to none of them. Denied without any, every such write would be, by any account:
+ * the API server looks for the rollouts before it looks at the conditions.
+ */
+export function rolloutAdoptions(names: InstallationNames): readonly Manifest[] {
+  const of = "dyn(params)";
+  const isOwn = `request.userInfo.username.endsWith('-' + ${of}.metadata.uid.replace('-', '').substring(0, 12))`;
+  const isNamed = `${of}.spec[?'takeOver'].orValue([]).exists(t, t.kind == request.kind.kind && t.name == request.name)`;
+  return validatingPolicy(
+    "sallyport-rollout-adoptions",
+    // Of objects that have, or get, the label of a deployment: other writes in the cluster are not judged for each rollout.
+    { apiGroups: ["*"], operations: ["UPDATE"], resources: ["*"], labelled: DEPLOYMENT_ID_LABEL },
+    {
+      params: {
+        paramKind: { apiVersion: `${GROUP}/${VERSION}`, kind: "Rollout" },
+        paramRef: { namespace: names.grantsNamespace, selector: {}, parameterNotFoundAction: "Allow" },
+      },
+      matchConditions: [
+        ...releaseAccountsOnly(names),
+        {
+          name: "of-an-object-that-no-release-has-made",
+          expression: ofNoRelease("dyn(oldObject).metadata[?'labels'].orValue({})"),
+        },
+      ],
+      variables: WRITTEN,
+      validations: [
+        forbid(
+          `!(${isOwn}) || ${isNamed}`,
+          "a rollout changes an object that no release has installed only where its spec.takeOver names it",
+        ),
+        forbid(
+          `!(${isOwn}) || variables.labels[?'${DEPLOYMENT_ID_LABEL}'].orValue(${of}.spec.deploymentId) == ${of}.spec.deploymentId`,
+          "a rollout adopts for its own deployment",
+        ),
+      ],
+    },
+  );
 }
 
 /**

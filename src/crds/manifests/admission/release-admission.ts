@@ -9,6 +9,7 @@ import { nothingNew } from "./plan-admission.ts";
 import {
   planAccounts,
   type ReleaseOptions,
+  rolloutAdoptions,
   rolloutObjects,
   rolloutServiceAccounts,
 } from "./release-account-admission.ts";
@@ -17,6 +18,7 @@ import {
 export const RELEASE_VALIDATING_POLICIES = [
   "sallyport-plan-accounts",
   "sallyport-rollout-objects",
+  "sallyport-rollout-adoptions",
   "sallyport-rollout-service-accounts",
   "sallyport-rollout-words",
   "sallyport-release-content",
@@ -32,6 +34,7 @@ export function releasePolicies(names: InstallationNames, options: ReleaseOption
   return [
     ...planAccounts(names),
     ...rolloutObjects(names, options),
+    ...rolloutAdoptions(names),
     ...rolloutServiceAccounts(names),
     ...rolloutWords(names),
     ...releaseContent(),

@@ -53,15 +53,13 @@ export async function applyObject(
   const overrides: Override[] = [];
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
-      const found = await api.get(wish.resource, manifest.metadata, signal);
-      const refused = found === undefined ? undefined : notToBeTouched(found, membership, wish);
+      const seen = await api.get(wish.resource, manifest.metadata, signal);
+      const refused = seen === undefined ? undefined : notToBeTouched(seen, membership, wish);
       if (refused !== undefined) return refused;
-      const isAdopted = found !== undefined && !isMember(found, membership);
-      if (found !== undefined && wish.isFrozen && !isAdopted) return { did: "unchanged", overrides: [], fields: [] };
-      const seen = found !== undefined && wish.takesOver ? await takenFromFile(api, found, wish, signal) : found;
-      const mode = { isDryRun: wish.isDryRun, force: wish.takesOver };
-      const applied = await api.apply(wish.resource, manifest, seen, mode, signal);
-      return { ...outcomeOf(found, applied, overrides, wish), ...(isAdopted && { isAdopted }) };
+      const isAdopted = seen !== undefined && !isMember(seen, membership);
+      if (seen !== undefined && wish.isFrozen && !isAdopted) return { did: "unchanged", overrides: [], fields: [] };
+      const applied = await applyTo(api, manifest, seen, wish, signal);
+      return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { isAdopted }) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const conflicts = conflictsOf(error);
@@ -71,7 +69,7 @@ export async function applyObject(
         ({ manifest } = given);
         overrides.push(...given.overrides);
       } else if (!isRace(error)) {
-        return { message: refusalText(error), isTemporary: error.isTransient, cause: error };
+        return { message: refusalText(error), isTemporary: error.isTransient || isEarly(error), cause: error };
       }
     }
   }
@@ -94,28 +92,24 @@ function notToBeTouched(seen: LiveObject, membership: Membership, wish: Wish): F
   return { message: "the object of this name is being deleted", isTemporary: true };
 }
 
-/**
- * What the customer's file has set is from now on the release's, which removes what it does not have. A dry run could not
- * show that: the second request would not see the first.
- */
-async function takenFromFile(
+async function applyTo(
   api: ReleaseApi,
-  seen: LiveObject,
-  { resource, isDryRun }: Wish,
+  manifest: ReleaseManifest,
+  seen: LiveObject | undefined,
+  { resource, isDryRun, takesOver }: Wish,
   signal: AbortSignal,
 ): Promise<LiveObject> {
-  const managedFields = inPlaceOfClient(seen.metadata.managedFields ?? []);
-  if (managedFields === undefined || isDryRun) return seen;
-  const { resourceVersion } = seen.metadata;
-  return api.patch(
-    resource,
-    seen.metadata,
-    [
-      { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
-      { op: "replace", path: "/metadata/managedFields", value: managedFields },
-    ],
-    signal,
-  );
+  const mode = { isDryRun, force: takesOver };
+  const applied = await api.apply(resource, manifest, seen, mode, signal);
+  const managedFields = takesOver ? inPlaceOfClient(applied.metadata.managedFields ?? []) : undefined;
+  // A dry run could not show it: the second request would not see the first.
+  if (managedFields === undefined || isDryRun) return applied;
+  // What the customer's file has set is the release's from now on, which removes what it does not have.
+  const { resourceVersion } = applied.metadata;
+  const version = { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion } as const;
+  const fields = { op: "replace", path: "/metadata/managedFields", value: managedFields } as const;
+  const taken = await api.patch(resource, applied.metadata, [version, fields], signal);
+  return api.apply(resource, manifest, taken, mode, signal);
 }
 
 function outcomeOf(
@@ -131,6 +125,11 @@ function outcomeOf(
   const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
   const fields = [...new Set([...differences(seen, applied), ...left])];
   return { did: fields.length === 0 ? "unchanged" : "changed", overrides, fields };
+}
+
+/** The API server reads the customer's word from a cache: it may not have seen yet that this object may be adopted. */
+function isEarly(error: ApiError): boolean {
+  return error.isForbidden && error.message.includes("ValidatingAdmissionPolicy 'sallyport-rollout-adoptions'");
 }
 
 /** The object is no more the one that was looked at. */

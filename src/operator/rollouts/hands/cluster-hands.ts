@@ -38,7 +38,16 @@ const PLAN_MS = 600_000;
 /** To take a plan's account away, also when the plan was given up. */
 const CLOSE_MS = 15_000;
 
-const NOTHING: Shown = { created: [], adopted: [], changed: [], unchanged: 0, pruned: [], met: [], overrides: [], problems: [] };
+const NOTHING: Shown = {
+  created: [],
+  adopted: [],
+  changed: [],
+  unchanged: 0,
+  pruned: [],
+  met: [],
+  overrides: [],
+  problems: [],
+};
 
 /** {@link RolloutHands} on a real API server. */
 export class ClusterHands implements RolloutHands {

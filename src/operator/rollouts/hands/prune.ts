@@ -49,7 +49,9 @@ export async function prune(
   let deleted = 0;
   for (const [index, wave] of waves.entries()) {
     const members = targets.filter(({ line }) => line.wave === wave);
-    const results = await atOnce(members, AT_ONCE, (target) => deleteOne(api, membership, takeOver, target, clock, signal));
+    const results = await atOnce(members, AT_ONCE, (target) =>
+      deleteOne(api, membership, takeOver, target, clock, signal),
+    );
     for (const [at, result] of results.entries()) {
       if (result === "gone") deleted += 1;
       else if (result !== "going") left.push({ ref: members[at]?.ref ?? "", message: result.left });

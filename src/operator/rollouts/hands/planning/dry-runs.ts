@@ -11,6 +11,7 @@ import { lackingRights, type Need, needsOf } from "../rights.ts";
 import type { ServedKinds } from "../served-kinds.ts";
 import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
+import { whatIsMet } from "./met.ts";
 import type { Shown } from "./plan.ts";
 
 export interface DryRunPorts {
@@ -80,12 +81,17 @@ export async function dryRuns(
   const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
     if (seen === undefined) return [];
-    const isKept = isDetach ? !isMember(seen, membership) : whyKept(seen, target, membership, intent.takeOver) !== undefined;
+    const isKept = isDetach
+      ? !isMember(seen, membership)
+      : whyKept(seen, target, membership, intent.takeOver) !== undefined;
     return isKept ? [] : [target.ref];
   });
   const refs = ended.flat();
   if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
-  return { created, adopted, changed, unchanged, pruned: isDetach ? [] : refs, met: [], overrides, problems: found };
+  const fresh = new Set([...created, ...[...adopted, ...changed].map(({ ref }) => ref)]);
+  const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
+  const met = await whatIsMet(api, membership, workloads, signal);
+  return { created, adopted, changed, unchanged, pruned: isDetach ? [] : refs, met, overrides, problems: found };
 }
 
 function busy(message: string): ApiError {

@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import type { Intent } from "../hands.ts";
 import { planned, type Shown } from "./plan.ts";
 
-const NOTHING: Shown = { created: [], adopted: [], changed: [], unchanged: 0, pruned: [], met: [], overrides: [], problems: [] };
+const NOTHING: Shown = {
+  created: [],
+  adopted: [],
+  changed: [],
+  unchanged: 0,
+  pruned: [],
+  met: [],
+  overrides: [],
+  problems: [],
+};
 const line = (value: string) => ({
   ...{ wave: 0, frozen: false, resourceId: "a" },
   manifest: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "shop" }, data: { value } },
