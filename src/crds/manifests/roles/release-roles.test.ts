@@ -21,7 +21,9 @@ test("the operator reports, removes old records, and lends one role in each open
     ...["rollouts", "releasecontents"].flatMap((resource) =>
       ["get", "list", "watch", "delete"].map((verb) => `${verb} ${resource} in sallyport-grants`),
     ),
-    ...["get", "patch"].map((verb) => `${verb} rollouts/status in sallyport-grants`),
+    ...["manageddeployments", "rollouts/status"].flatMap((resource) =>
+      ["get", "patch"].map((verb) => `${verb} ${resource} in sallyport-grants`),
+    ),
     ...["shop", "billing"].map((namespace) => `bind clusterroles/sallyport-op-release-apply in ${namespace}`),
   ]);
 });
