@@ -109,6 +109,8 @@ const ROLLOUT_CONDITIONS = {
     "PlanMade",
     /** The plan's objects may not be applied; `status.plan.refused` names them. */
     "Refused",
+    /** Objects of the customer are in the way, who can let the release have them (spec.takeOver). */
+    "NotOurs",
     "ContentMissing",
     "ContentChanged",
     "DeploymentNotServed",

@@ -9,6 +9,11 @@ export const RESOURCE_ID_LABEL = "sallyport.dev/resource-id";
 export const RELEASE_ID_LABEL = "sallyport.dev/release-id";
 /** Ties a member to its set (KEP-3659): `kubectl apply --prune` of other tools leaves it alone. */
 export const APPLYSET_LABEL = "applyset.kubernetes.io/part-of";
+/** On the parent of such a set: its id, the tool that applies it, and of which kinds and in which namespaces its members are. */
+export const APPLYSET_ID_LABEL = "applyset.kubernetes.io/id";
+export const APPLYSET_TOOLING = "applyset.kubernetes.io/tooling";
+export const APPLYSET_KINDS = "applyset.kubernetes.io/contains-group-kinds";
+export const APPLYSET_NAMESPACES = "applyset.kubernetes.io/additional-namespaces";
 /** Under this name the API server keeps which fields a release owns. */
 export const RELEASE_FIELD_MANAGER = "sallyport-release";
 

@@ -30,6 +30,8 @@ export interface OperatorTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  /** Absent in tests. */
+  readonly version?: string;
   /** For tests: in place of what works on the customer's objects. */
   readonly rolloutHands?: RolloutHands;
 }
@@ -42,7 +44,7 @@ const NAME = "sallyport-operator";
  * only then is the lease given back. It talks to the API server alone.
  */
 export async function runOperator(config: OperatorConfig, tools: OperatorTools, signal: AbortSignal): Promise<void> {
-  const { clock, log, registry } = tools;
+  const { clock, log, registry, version = "0.0.0" } = tools;
   const { kubeconfig, grantsNamespace, systemNamespace, deployments: named } = config;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
   const connection = await connect({ ...clusterOf(kubeconfig), userAgent: NAME }, clock);
@@ -82,7 +84,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       manager.addRunnable({ name: watch.name, needsLeader: false, run: (each) => watch.run(each) });
     }
     const shared = {
-      ...{ client, caches, admission, rights, metrics, clock, serverClock, log, kube, config },
+      ...{ client, caches, admission, rights, metrics, clock, serverClock, log, kube, config, version },
       fence: () => elector.fence(),
       publisher: new EventPublisher(events),
       debugMetrics: debugMetrics(registry),

@@ -88,7 +88,7 @@ function isStopped({ spec }: Rollout): boolean {
 }
 
 function clusterHands(
-  { client, config, serverClock: clock, fence }: OperatorParts,
+  { client, config, version, serverClock: clock, fence }: OperatorParts,
   access: RolloutAccess,
 ): RolloutHands {
   const { grantsNamespace, releasesKinds, releasesSecrets, releasesNamespace } = config;
@@ -104,7 +104,7 @@ function clusterHands(
     podSecurity: config.releasesPodSecurity,
   };
   return new ClusterHands({
-    access,
+    ...{ client, version, access },
     clientFor: (token) => client.withToken(token),
     grantsNamespace,
     rules,

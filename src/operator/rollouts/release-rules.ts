@@ -30,6 +30,8 @@ export interface RuleProblem {
   /** `Deployment.apps/shop/api`. */
   readonly ref: string;
   readonly message: string;
+  /** It is the customer's, who can let the release have it. */
+  readonly isAdoptable?: boolean;
 }
 
 /** Names an object for people: kind, group, namespace and name. */

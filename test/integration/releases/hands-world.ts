@@ -4,6 +4,7 @@ import { withOwnPods } from "../../../src/agent/releases/render/own-pods.ts";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { DEFAULT_NAMES, objectName, operationRole } from "../../../src/crds/group.ts";
 import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import { MANAGED_DEPLOYMENT } from "../../../src/crds/kinds/managed-deployment.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutAction } from "../../../src/crds/kinds/rollout.ts";
 import { APPLYSET_LABEL, applySetId, DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../../src/crds/release-names.ts";
@@ -30,6 +31,7 @@ export interface Live {
     readonly uid: string;
     readonly resourceVersion: string;
     readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
     readonly managedFields?: readonly { readonly manager: string }[];
   };
   readonly spec?: {
@@ -69,7 +71,7 @@ export class HandsWorld {
 
   async open(): Promise<void> {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
-    await this.#cluster().apply([namespace, customResourceDefinition(ROLLOUT), role()]);
+    await this.#cluster().apply([namespace, ...[ROLLOUT, MANAGED_DEPLOYMENT].map(customResourceDefinition), role()]);
     await this.policy(true);
     this.#admin = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
   }
@@ -92,11 +94,17 @@ export class HandsWorld {
     return name;
   }
 
-  async hands(around: Around = {}, releasesNamespace?: string): Promise<ClusterHands> {
-    const connection = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
+  /** @param kubeconfig of the operator; default: the admin's. */
+  async hands(
+    around: Around = {},
+    releasesNamespace?: string,
+    kubeconfig: string = this.#cluster().adminKubeconfig,
+  ): Promise<ClusterHands> {
+    const connection = await connect({ kubeconfig });
     onTestFinished(() => connection.close());
     const client = new Client(watched(connection, around));
     return new ClusterHands({
+      ...{ client, version: "1.2.3" },
       access: new RolloutAccess(client, LENDING),
       clientFor: (token) => client.withToken(token),
       grantsNamespace: GRANTS,
@@ -309,6 +317,8 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
     { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs },
     { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
     { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+    { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["list"] },
+    { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list"] },
   ];
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: ROLE }, rules };
 }

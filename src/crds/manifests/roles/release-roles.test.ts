@@ -22,7 +22,9 @@ test("the operator reports, removes old records, lends one role in each opened n
     ...["rollouts", "releasecontents"].flatMap((resource) =>
       ["get", "list", "watch", "delete"].map((verb) => `${verb} ${resource} in sallyport-grants`),
     ),
-    ...["get", "patch"].map((verb) => `${verb} rollouts/status in sallyport-grants`),
+    ...["manageddeployments", "rollouts/status"].flatMap((resource) =>
+      ["get", "patch"].map((verb) => `${verb} ${resource} in sallyport-grants`),
+    ),
     ...["shop", "billing"].map((namespace) => `bind clusterroles/sallyport-op-release-apply in ${namespace}`),
     ...["shop", "billing"].flatMap((namespace) =>
       Object.values(RELEASE_RESOURCES).flatMap((resource) =>

@@ -69,6 +69,12 @@ function operator({ operatorAccount }: InstallationNames): ReleaseRole {
         [...LOOKS, "delete"],
         "Reads what is wished for and the customer's words; removes old records. The spec, where decisions stand, stays out of its reach.",
       ),
+      rule(
+        GROUP,
+        ["manageddeployments"],
+        ["get", "patch"],
+        "Marks the deployment as the parent of what its releases install (KEP-3659). An admission policy narrows it to one label and three annotations.",
+      ),
       rule(GROUP, ["rollouts/status"], ["get", "patch"], "Shows the plan before a person allows it, and the progress."),
     ],
   };

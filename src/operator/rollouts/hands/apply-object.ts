@@ -8,7 +8,8 @@ import { Interner } from "../../../kube/projection/interner.ts";
 import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { differences } from "./difference.ts";
-import { isMember, type Membership } from "./membership.ts";
+import { fieldsOfClientAlone, inPlaceOfClient } from "./managed-fields.ts";
+import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
 import { markOf } from "./settled-objects.ts";
@@ -18,6 +19,8 @@ export interface Failure {
   readonly isTemporary: boolean;
   /** What was thrown, if anything was. */
   readonly cause?: unknown;
+  /** The customer can let the release have this object. */
+  readonly isAdoptable?: boolean;
 }
 
 export interface Outcome {
@@ -27,16 +30,20 @@ export interface Outcome {
   readonly fields: readonly string[];
   /** Of an object that has all of it already, also as its own. */
   readonly mark?: string;
+  /** It was the customer's, who has let the release have it. */
+  readonly isAdopted?: boolean;
 }
 
 export interface Wish {
   readonly resource: Resource;
   readonly manifest: ReleaseManifest;
   readonly isDryRun: boolean;
-  /** The customer lets it take fields from their present managers. */
+  /** The customer lets it take the object, or fields of it, from those that have them. */
   readonly takesOver: boolean;
   /** It is left as it is where it is there. */
   readonly isFrozen: boolean;
+  /** The content before has it: others may have taken each of its fields since. */
+  readonly wasInstalled: boolean;
   /** As a list has shown it. Undefined: it is taken to be missing, which the apply finds out. */
   readonly listed: LiveObject | undefined;
   /** A Job that has done its work: it is not made where it is not there. */
@@ -65,11 +72,12 @@ export async function applyObject(
       const seen = tries === 0 ? wish.listed : await api.get(wish.resource, manifest.metadata, signal);
       const refused = seen === undefined ? undefined : notToBeTouched(seen, membership, wish);
       if (refused !== undefined) return refused;
-      if (seen === undefined ? wish.isDone : wish.isFrozen) return { did: "unchanged", overrides: [], fields: [] };
+      const isAdopted = seen !== undefined && !isApplied(seen) && !wish.wasInstalled;
+      const isSettled = seen === undefined ? wish.isDone : wish.isFrozen && !isAdopted;
+      if (isSettled) return { did: "unchanged", overrides: [], fields: [] };
       if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
-      const mode = { isDryRun: wish.isDryRun, force: wish.takesOver };
-      const applied = await api.apply(wish.resource, manifest, seen, mode, signal);
-      return outcomeOf(wish.manifest, seen, applied, overrides);
+      const applied = await applyTo(api, manifest, seen, wish, signal);
+      return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { isAdopted }) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       // It may be there after all, and not be ours: it is looked at before anything is said of it.
@@ -115,28 +123,66 @@ async function runAgain(
 
 export const isFailure = (result: Outcome | Failure): result is Failure => "isTemporary" in result;
 
-function notToBeTouched(seen: LiveObject, membership: Membership, { isDryRun }: Wish): Failure | undefined {
-  if (!isMember(seen, membership)) {
-    return {
-      message: "NotOurs: an object of this name is there that this deployment has not made",
-      isTemporary: false,
-    };
-  }
+function notToBeTouched(seen: LiveObject, membership: Membership, wish: Wish): Failure | undefined {
+  const foreign = whyNotOurs(seen, membership, wish);
+  if (foreign !== undefined) return { isTemporary: false, ...foreign };
   // Applied to an object that goes, the release would be gone with it.
-  if (seen.metadata.deletionTimestamp === undefined || isDryRun) return undefined;
+  if (seen.metadata.deletionTimestamp === undefined || wish.isDryRun) return undefined;
   return { message: "the object of this name is being deleted", isTemporary: true };
 }
 
-function outcomeOf(
+/**
+ * The labels are the word of a person who may write the object, and the API server holds the rollout's account to them; without
+ * the other word the way back would delete what was the customer's.
+ */
+function whyNotOurs(
+  seen: LiveObject,
+  membership: Membership,
+  wish: Wish,
+): Pick<Failure, "message" | "isAdoptable"> | undefined {
+  const notOurs = "NotOurs: an object of this name is there that this deployment has not made";
+  if (!isMember(seen, membership)) {
+    const other = whoseElse(seen);
+    if (other !== undefined) return { message: `${notOurs}: ${other}` };
+    const labels = Object.entries(membership).map(([label, value]) => `${label}=${value}`);
+    return { message: `${notOurs}; it may be labelled ${labels.join(" ")} and named in spec.takeOver`, isAdoptable: true };
+  }
+  if (wish.wasInstalled || wish.takesOver || isApplied(seen)) return undefined;
+  return { message: `${notOurs}; it has the labels, and spec.takeOver may name it`, isAdoptable: true };
+}
+
+async function applyTo(
+  api: ReleaseApi,
   manifest: ReleaseManifest,
+  seen: LiveObject | undefined,
+  { resource, isDryRun, takesOver }: Wish,
+  signal: AbortSignal,
+): Promise<LiveObject> {
+  const mode = { isDryRun, force: takesOver };
+  const applied = await api.apply(resource, manifest, seen, mode, signal);
+  const managedFields = takesOver ? inPlaceOfClient(applied.metadata.managedFields ?? []) : undefined;
+  // A dry run could not show it: the second request would not see the first.
+  if (managedFields === undefined || isDryRun) return applied;
+  // What the customer's file has set is the release's from now on, which removes what it does not have.
+  const { resourceVersion } = applied.metadata;
+  const version = { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion } as const;
+  const fields = { op: "replace", path: "/metadata/managedFields", value: managedFields } as const;
+  const taken = await api.patch(resource, applied.metadata, [version, fields], signal);
+  return api.apply(resource, manifest, taken, mode, signal);
+}
+
+function outcomeOf(
   seen: LiveObject | undefined,
   applied: LiveObject,
   overrides: readonly Override[],
+  { manifest, takesOver }: Wish,
 ): Outcome {
   if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
     return { did: "created", overrides, fields: [] };
   }
-  const fields = differences(seen, applied);
+  // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
+  const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
+  const fields = [...new Set([...differences(seen, applied), ...left])];
   if (fields.length > 0) return { did: "changed", overrides, fields };
   const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
   const isWhole = overrides.length === 0 && isOwned;

@@ -10,6 +10,7 @@ import type { RolloutAccess } from "../../access/rollout-access.ts";
 import { type ReleaseRules, type RuleProblem, refOf, releaseProblems } from "../release-rules.ts";
 import { RolloutAccounts } from "./accounts.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "./apply-object.ts";
+import { type ApplySetPorts, coverMembers } from "./apply-set.ts";
 import { detachObject } from "./detach.ts";
 import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
@@ -26,14 +27,12 @@ import { type Deed, lackingRights, needsOf } from "./rights.ts";
 import { foreignSecretProblems, refOfPlace, type SecretPlace, secretsNamed } from "./secret-places.ts";
 import { ServedKinds } from "./served-kinds.ts";
 import { SettledObjects } from "./settled-objects.ts";
-import { AT_ONCE, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
+import { AT_ONCE, isNamed, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
 
-export interface HandsPorts {
+export interface HandsPorts extends ApplySetPorts {
   readonly access: RolloutAccess;
   /** The API server as the account with this token. */
   readonly clientFor: (token: string) => Pick<Client, "exchange">;
-  /** Where rollouts and ManagedDeployments are: the set of a deployment's objects is named after it. */
-  readonly grantsNamespace: string;
   readonly rules: Omit<ReleaseRules, "namespaces">;
   /** Left out: releases bring no secret values. */
   readonly secrets?: SecretSource;
@@ -48,7 +47,16 @@ const PLAN_MS = 600_000;
 const CLOSE_MS = 15_000;
 
 const UNCHANGED: Outcome = { did: "unchanged", overrides: [], fields: [] };
-const NOTHING: Shown = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], problems: [] };
+const NOTHING: Shown = {
+  created: [],
+  adopted: [],
+  changed: [],
+  unchanged: 0,
+  pruned: [],
+  met: [],
+  overrides: [],
+  problems: [],
+};
 
 /** {@link RolloutHands} on a real API server. */
 export class ClusterHands implements RolloutHands {
@@ -108,6 +116,7 @@ export class ClusterHands implements RolloutHands {
     const refs = new Set(lines.map(({ manifest }) => refOf(manifest)));
     const problems = this.#problems(intent).filter(({ ref }) => refs.has(ref));
     if (lines.length === 0 || problems.length > 0) return nothingApplied(problems);
+    await coverMembers(this.#ports, intent.rollout.spec.deploymentId, intent.objects, signal);
     const membership = this.#membership(intent);
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
@@ -152,7 +161,7 @@ export class ClusterHands implements RolloutHands {
     const copies = outdatedSecrets(intent);
     if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: [] };
     const work = async (api: ReleaseApi, { targets }: Targets): Promise<Pruned> => {
-      const pruned = await prune(api, this.#membership(intent), targets, this.#ports.clock, signal);
+      const pruned = await prune(api, this.#membership(intent), intent.takeOver, targets, this.#ports.clock, signal);
       if (pruned.waiting > 0) return pruned;
       // What an object that stays reads stays with it.
       const left = new Set(pruned.left.map(({ ref }) => ref));
@@ -254,10 +263,11 @@ export class ClusterHands implements RolloutHands {
 
 function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDryRun" | "listed"> {
   const { manifest } = line;
-  const takesOver = intent.takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
   const { startedAt } = intent.rollout.status ?? {};
+  const takesOver = isNamed(intent.takeOver, manifest);
+  const wasInstalled = intent.former.some((former) => refOf(former.manifest) === ref);
   const isDone = intent.done.includes(ref);
-  return { resource, manifest, takesOver, isFrozen: keeps(intent, line), isDone, startedAt };
+  return { resource, manifest, takesOver, wasInstalled, isFrozen: keeps(intent, line), isDone, startedAt };
 }
 
 /** The setup is applied to what is there only while nothing is installed. */

@@ -30,6 +30,8 @@ export interface Planned {
   readonly plannedDigest: string;
   /** Not empty: nothing may be applied. */
   readonly problems: readonly RuleProblem[];
+  /** All of them are objects of the customer, who can let the release have them. */
+  readonly awaitsTakeOver?: boolean;
 }
 
 export interface WaveApplied {

@@ -1,4 +1,4 @@
-import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { ReleaseManifest, ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Exchange } from "../../../kube/client/exchange.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { type RuleProblem, refOf } from "../release-rules.ts";
@@ -43,6 +43,11 @@ export async function targetsOf(
 export function outdated({ objects, former }: Pick<Intent, "objects" | "former">): readonly ReleaseObject[] {
   const kept = new Set(objects.map(({ manifest }) => refOf(manifest)));
   return former.filter(({ manifest }) => !kept.has(refOf(manifest)));
+}
+
+/** Whether the customer lets the release take this object, or fields of it. */
+export function isNamed(takeOver: Intent["takeOver"], { kind, metadata }: ReleaseManifest): boolean {
+  return takeOver.some((each) => each.kind === kind && each.name === metadata.name);
 }
 
 /** Namespaces that these objects lie in, as far as the customer accepts the deployment there. */

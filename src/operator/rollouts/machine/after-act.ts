@@ -38,6 +38,11 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
     ...{ plannedDigest, plannedAt: timestamp(planned.at), waves, namespaces: [...planned.namespaces] },
     ...{ formerContent: former?.name, formerDigest: former?.digest, approvalLine: undefined },
   };
+  if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {
+    const message = `${problems.length} are not of this deployment, and wait for spec.takeOver or a denial: ${named(problems)}`;
+    // Nothing can be approved: what would be done is not shown yet.
+    return go("AwaitingApproval", [["Planned", "False", "NotOurs", message]], { ...fields, plannedDigest: undefined });
+  }
   if (problems.length > 0) {
     const message = `${problems.length} may not be applied: ${named(problems)}`;
     return end("Failed", [["Planned", "False", "Refused", message]], fields);

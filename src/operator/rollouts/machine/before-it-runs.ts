@@ -62,6 +62,7 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
   }
   // Fields that are to be taken over change what is shown: the approver is to see that plan.
   if (spec.approvedDigest === undefined && !isOfThisWish(facts)) return planAgain("what is asked for has changed");
+  if (conditionOf(rollout, "Planned")?.reason === "NotOurs") return wait(untilDeadline(facts));
   const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is === "given") return go("Queued", [said], { approvalLine: undefined });
   return wait(untilDeadline(facts), [said]);

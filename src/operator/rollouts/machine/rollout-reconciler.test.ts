@@ -148,6 +148,32 @@ describe("without a policy that says auto", () => {
   });
 });
 
+test.each([
+  ["a policy that says auto", undefined],
+  ["a person", MANUAL],
+])(
+  "an object of the customer waits for their word, also under %s; nothing can be approved before it",
+  async (_, policy) => {
+    const it = policy === undefined ? world() : world(policy);
+    it.cluster.objects.set("Deployment.apps/shop/api", { line: line("api", { version: "theirs" }), isOurs: false });
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    await it.until(() => it.reason("a", "Planned") === "False/NotOurs");
+    await it.look("a");
+    expect(it.state("a")).toBe("AwaitingApproval");
+    expect(it.rollout("a").status).toMatchObject({ plan: { refused: [{ message: "NotOurs" }] } });
+    for (const field of ["plannedDigest", "approvalLine"]) expect(it.rollout("a").status).not.toHaveProperty(field);
+    expect(it.log.filter((word) => word.startsWith("apply"))).toEqual([]);
+    it.say("a", { takeOver: [{ kind: "Deployment", name: "api" }] });
+    if (policy !== undefined) {
+      await it.until(() => it.reason("a", "Planned") === "True/PlanMade");
+      it.approve("a");
+    }
+    await it.untilState("a", "Succeeded");
+    expect(it.installed).toContain("api=1");
+  },
+);
+
 test.each<[string, (it: RolloutWorld) => void, string, string, string]>([
   ["a denial", (it) => it.say("b", { deniedReason: "no" }), "Denied", "Approved", "False/DeniedByCustomer"],
   ["an abort", (it) => it.say("b", { abortReason: "no" }), "Aborted", "Approved", "False/AbortedByCustomer"],

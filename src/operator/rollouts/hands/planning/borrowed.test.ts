@@ -55,7 +55,7 @@ test("a claim that is a copy of another one uses that one", () => {
 test("a service account that is new may have rights already; one that stays is no news", () => {
   const objects = [object("v1", "ServiceAccount", "web"), object("v1", "ServiceAccount", "api")];
   expect(borrowed(objects, ["ServiceAccount/shop/web", "ConfigMap/shop/x"])).toEqual([
-    "makes ServiceAccount shop/web: bindings that name it already give it their rights",
+    "has ServiceAccount shop/web: bindings that name it already give it their rights",
   ]);
 });
 

@@ -19,10 +19,10 @@ const NAMED_BY: Readonly<Record<string, string>> = { secretName: "Secret", claim
 const COPIED = ["dataSource", "dataSourceRef"];
 
 /**
- * What a release uses that it does not bring itself, and what it makes that others may have given rights already. None of
+ * What a release uses that it does not bring itself, and which accounts it gets that others may have given rights already. None of
  * it is a change of an object, so no other line of the plan tells of it.
  *
- * @param created refs of what the release makes.
+ * @param created refs of what the release makes or adopts.
  * @param copied refs of Secrets that come with it, and are no objects of its content.
  * @returns lines for people, sorted.
  */
@@ -42,7 +42,7 @@ export function borrowed(
   const accounts = created.filter((ref) => ref.startsWith("ServiceAccount/")).toSorted();
   return [
     ...lines,
-    ...accounts.map((ref) => `makes ${spelled(ref)}: bindings that name it already give it their rights`),
+    ...accounts.map((ref) => `has ${spelled(ref)}: bindings that name it already give it their rights`),
   ];
 }
 

@@ -12,6 +12,7 @@ import { lackingRights, type Need, needsOf } from "../rights.ts";
 import type { ServedKinds } from "../served-kinds.ts";
 import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
+import { whatIsMet } from "./met.ts";
 import type { Shown } from "./plan.ts";
 
 interface DryRunPorts {
@@ -56,12 +57,15 @@ export async function dryRuns(
   const lacking = await lackingRights(api.exchange, needs, clock, signal);
   const unproved = await unprovedDryRuns(api, membership, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
-  const nothing = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], settled: new Map() };
-  if (unproved !== undefined) return { ...nothing, problems: [{ ref: "", message: unproved }, ...found] };
+  const nothing = { created: [], adopted: [], changed: [], unchanged: 0, pruned: [], met: [], overrides: [] };
+  if (unproved !== undefined) {
+    return { ...nothing, settled: new Map(), problems: [{ ref: "", message: unproved }, ...found] };
+  }
   const may = ({ resource, line }: Target): boolean =>
     !lacking.some((need) => need.resource === resource && need.namespace === line.manifest.metadata.namespace);
 
   const created: string[] = [];
+  const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];
   const overrides: Shown["overrides"][number][] = [];
   const settled = new Map<string, string>();
@@ -76,11 +80,12 @@ export async function dryRuns(
   });
   for (const { ref, result } of results) {
     if (isFailure(result)) {
-      found.push({ ref, message: result.message });
+      found.push({ ref, message: result.message, ...(result.isAdoptable && { isAdoptable: true }) });
       continue;
     }
     overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
-    if (result.did === "created") created.push(ref);
+    if (result.isAdopted) adopted.push({ ref, fields: result.fields });
+    else if (result.did === "created") created.push(ref);
     else if (result.did === "changed") changed.push({ ref, fields: result.fields });
     else unchanged += 1;
     if (result.mark !== undefined) settled.set(ref, result.mark);
@@ -88,12 +93,18 @@ export async function dryRuns(
   const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
     if (seen === undefined) return [];
-    const isKept = isDetach ? !isMember(seen, membership) : whyKept(seen, target, membership) !== undefined;
+    const isKept = isDetach
+      ? !isMember(seen, membership)
+      : whyKept(seen, target, membership, intent.takeOver) !== undefined;
     return isKept ? [] : [target.ref];
   });
   const refs = ended.flat();
   if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
-  return { created, changed, unchanged, pruned: isDetach ? [] : refs, overrides, problems: found, settled };
+  const fresh = new Set([...created, ...[...adopted, ...changed].map(({ ref }) => ref)]);
+  const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
+  const met = await whatIsMet(api, membership, workloads, signal);
+  const pruned = isDetach ? [] : refs;
+  return { created, adopted, changed, unchanged, pruned, met, overrides, problems: found, settled };
 }
 
 function busy(message: string): ApiError {

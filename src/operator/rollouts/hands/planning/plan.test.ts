@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import type { Intent } from "../hands.ts";
 import { planned, type Shown } from "./plan.ts";
 
-const NOTHING: Shown = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], problems: [] };
+const NOTHING: Shown = {
+  created: [],
+  adopted: [],
+  changed: [],
+  unchanged: 0,
+  pruned: [],
+  met: [],
+  overrides: [],
+  problems: [],
+};
 const line = (value: string) => ({
   ...{ wave: 0, frozen: false, resourceId: "a" },
   manifest: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "shop" }, data: { value } },
@@ -21,6 +30,8 @@ test("the digest covers the content, the action and the objects of each verb, in
     digest({}, intent("1", "install")),
     digest({ created: ["a"] }),
     digest({ created: ["a", "b"] }),
+    digest({ adopted: [{ ref: "a", fields: [".x"] }] }),
+    digest({ met: ["pods of Deployment shop/web match your Service shop/db"] }),
     digest({ changed: [{ ref: "a", fields: [".x"] }] }),
     digest({ pruned: ["a"] }),
     digest({ overrides }),
@@ -42,7 +53,7 @@ test("it fits the status: a hundred lines, fifty overrides and refusals, each of
   const { plan, problems: told } = planned(intent(), { ...NOTHING, created: names, overrides, problems });
   expect(plan).toMatchObject({ create: 150, refused: told });
   expect(plan.changes).toHaveLength(100);
-  expect(plan.changes?.at(-1)).toBe("and 51 more");
+  expect(plan.changes?.at(-1)).toBe("and 51 more of these");
   expect([plan.overrides?.length, told.length]).toEqual([50, 50]);
   expect(Math.max(...(plan.changes ?? []).map(({ length }) => length))).toBe(400);
   const [override] = plan.overrides ?? [];
@@ -58,9 +69,48 @@ test("what is deleted comes first, then what is used beside the release, changes
   expect(planned({ ...intent(), objects: [pod] }, accounts).plan.changes?.slice(0, 5)).toEqual([
     "delete Service/shop/old",
     "reads Secret shop/pull, which the release does not bring",
-    "makes ServiceAccount shop/web: bindings that name it already give it their rights",
+    "has ServiceAccount shop/web: bindings that name it already give it their rights",
     "change Service/shop/web: .spec.ports",
     "create ConfigMap/shop/c-0",
+  ]);
+});
+
+test("an object that is adopted counts as changed, and its line says that it may be deleted later", () => {
+  const adopted = [{ ref: "ServiceAccount/shop/web", fields: [".metadata.labels"] }];
+  const { plan, awaitsTakeOver } = planned(intent(), { ...NOTHING, adopted });
+  expect({ plan, awaitsTakeOver }).toEqual({
+    plan: {
+      ...{ create: 0, change: 1, prune: 0, unchanged: 0 },
+      changes: [
+        "adopts ServiceAccount/shop/web, and may delete it when a later release has it no more: .metadata.labels",
+        "has ServiceAccount shop/web: bindings that name it already give it their rights",
+      ],
+    },
+    awaitsTakeOver: false,
+  });
+});
+
+test("a plan awaits the customer when all that speaks against it is theirs to give", () => {
+  const theirs = { ref: "a", message: "NotOurs", isAdoptable: true };
+  const waits = (...problems: Shown["problems"]) => planned(intent(), { ...NOTHING, problems }).awaitsTakeOver;
+  expect([waits(theirs), waits(theirs, { ref: "b", message: "no" }), waits()]).toEqual([true, false, false]);
+});
+
+test("no class of lines pushes another out, and each says how many more there are", () => {
+  const many = (word: string) => Array.from({ length: 150 }, (_, index) => `${word}-${index}`);
+  const changed = many("c").map((ref) => ({ ref, fields: [".x"] }));
+  const met = many("m").map((each) => `pods of Deployment shop/${each} match your Service shop/db`);
+  const shown = { ...NOTHING, pruned: many("p"), met, changed, created: many("n") };
+  const { changes = [] } = planned(intent(), shown).plan;
+  expect(changes).toHaveLength(100);
+  const count = (verb: string) => changes.filter((line) => line.startsWith(`${verb} `)).length;
+  expect(["delete", "pods", "change", "create"].map(count)).toEqual([39, 19, 19, 19]);
+  const cut = [...changes.entries()].filter(([, line]) => line.startsWith("and "));
+  expect(cut.map(([at, line]) => `${at}: ${line}`)).toEqual([
+    "39: and 111 more of these",
+    "59: and 131 more of these",
+    "79: and 131 more of these",
+    "99: and 131 more of these",
   ]);
 });
 
