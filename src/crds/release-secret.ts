@@ -41,7 +41,7 @@ export function releaseSecretName(deploymentId: string, data: SecretData): strin
 }
 
 /** How the names of a deployment's Secrets begin. */
-export function secretPrefixOf(deploymentId: string): string {
+function secretPrefixOf(deploymentId: string): string {
   return `${RELEASE_SECRET_PREFIX}${objectName(deploymentId)}-`;
 }
 

@@ -152,14 +152,17 @@ test("on servers that cannot stamp names, the stampers are left out", async () =
 test("without releases.secrets no role of ours reaches a Secret of a release, and there is no place for one", async () => {
   const rights = ofKind(await added(on()), ...RBAC).flatMap(({ rules = [] }) => rules);
   expect(JSON.stringify(rights)).not.toContain('"secrets"');
-  expect(JSON.stringify(await added(on()))).not.toContain("sallyport-releases\"}");
+  expect(JSON.stringify(await added(on()))).not.toContain('sallyport-releases"}');
 });
 
 test("the rights that releases.secrets adds are one golden file; the role of a rollout gains no read", async () => {
   const before = new Set((await added(on())).map((each) => JSON.stringify(each)));
   const own = (await added(on({ secrets: true }))).filter((each) => !before.has(JSON.stringify(each)));
   const text = ofKind(own, "Namespace", "Secret", ...RBAC)
-    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({ metadata, ...rest }))
+    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({
+      metadata,
+      ...rest,
+    }))
     .sort(byKey)
     .map((object) => stringify(object))
     .join("---\n");

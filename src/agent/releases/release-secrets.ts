@@ -53,11 +53,14 @@ export class ReleaseSecrets {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.isAlreadyExists) return undefined;
-      const { status, reason } = error;
-      // What the API server or a webhook says may quote a value: it is neither stored nor logged.
-      const message = `the cluster takes no Secret of a release: ${status} ${reason}`;
-      if (error.isInvalid || status === 413) return stored("PREFLIGHT_CHECKS_FAILED", message);
-      throw new ApiError(message, { status, reason });
+      const refusal = withoutWords(error);
+      if (error.isInvalid || error.status === 413) return stored("PREFLIGHT_CHECKS_FAILED", refusal.message);
+      throw refusal;
     }
   }
+}
+
+/** What the API server or a webhook says may quote a value: it is neither stored nor logged, and no cause either. */
+function withoutWords({ status, reason }: ApiError): ApiError {
+  return new ApiError(`the cluster takes no Secret of a release: ${status} ${reason}`, { status, reason });
 }

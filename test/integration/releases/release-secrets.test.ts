@@ -30,7 +30,9 @@ let agent: ReleaseSecrets;
 
 beforeAll(async () => {
   await cluster().apply([...installation().rbac, ...RELEASES]);
-  connection = await connect({ kubeconfig: await cluster().kubeconfigForServiceAccount(systemNamespace, agentAccount) });
+  connection = await connect({
+    kubeconfig: await cluster().kubeconfigForServiceAccount(systemNamespace, agentAccount),
+  });
   const of = { namespace: systemNamespace, releasesNamespace: RELEASES_NAMESPACE, fence: () => undefined };
   agent = new ReleaseSecrets({ ...of, client: new Client(connection), log: silentLogger });
 }, 120_000);
@@ -61,7 +63,10 @@ async function release(shop: string, value: string): Promise<Made> {
 const nameOf = ({ secret }: Made): string => secret?.name ?? "";
 const secretsIn = async (namespace: string): Promise<readonly string[]> => {
   const { stdout } = await cluster().kubectl(["get", "secrets", "-n", namespace, "-o", "name"]);
-  return stdout.split("\n").filter((line) => line.includes(`/${RELEASE_SECRET_PREFIX}`)).map((line) => line.slice(7));
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(`/${RELEASE_SECRET_PREFIX}`))
+    .map((line) => line.slice(7));
 };
 const hands = (): Promise<ClusterHands> => world.hands({}, RELEASES_NAMESPACE);
 
@@ -91,7 +96,11 @@ test("a value reaches the pods' namespace, is shown by its name alone, and is in
   expect(await secretsIn(shop)).toEqual([]);
   await applied(intent);
   await applied(intent);
-  const copy = await world.read({ apiVersion: "v1", kind: "Secret", metadata: { name: nameOf(made), namespace: shop } });
+  const copy = await world.read({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: nameOf(made), namespace: shop },
+  });
   expect(copy).toMatchObject({
     ...{ immutable: true, type: "Opaque", data: { DB_PASSWORD: Buffer.from(CANARY).toString("base64") } },
     metadata: { labels: { "sallyport.dev/deployment-id": "dep_1", "app.kubernetes.io/managed-by": "sallyport" } },
@@ -99,7 +108,14 @@ test("a value reaches the pods' namespace, is shown by its name alone, and is in
   expect(Object.keys(copy?.data ?? {})).not.toContain(NONCE_KEY);
   const { stdout: kinds } = await cluster().kubectl(["api-resources", "--verbs=list", "-o", "name"]);
   const others = kinds.split("\n").filter((kind) => kind !== "" && kind !== "secrets");
-  const { stdout: all } = await cluster().kubectl(["get", others.join(","), "-A", "-o", "json", "--show-managed-fields"]);
+  const { stdout: all } = await cluster().kubectl([
+    "get",
+    others.join(","),
+    "-A",
+    "-o",
+    "json",
+    "--show-managed-fields",
+  ]);
   expect(all).toContain(nameOf(made));
   expect(all).toContain('"kind": "Event"');
   for (const form of [CANARY, Buffer.from(CANARY).toString("base64")]) expect(all).not.toContain(form);
@@ -165,7 +181,10 @@ describe("a plan is refused", () => {
   test("when another has put other values under the name", async () => {
     const shop = await world.namespace();
     const made = await release(shop, "theirs");
-    const there = (await world.send("GET", place(made))) as { data: Record<string, string>; metadata: { labels: object } };
+    const there = (await world.send("GET", place(made))) as {
+      data: Record<string, string>;
+      metadata: { labels: object };
+    };
     await world.send("DELETE", place(made));
     const metadata = { name: nameOf(made), labels: there.metadata.labels };
     const data = { ...there.data, DB_PASSWORD: Buffer.from("poison").toString("base64") };
@@ -234,11 +253,19 @@ describe("a stolen account with every right", () => {
     releasedDeployment("fresh", {}, { env: [{ name: "A", valueFrom: { secretKeyRef } }] });
   const ATTACKS: readonly Attack<Who>[] = [
     {
-      ...{ title: "the agent takes the name of another deployment", words: "is named after the deployment", ...asAgent },
+      ...{
+        title: "the agent takes the name of another deployment",
+        words: "is named after the deployment",
+        ...asAgent,
+      },
       ...create(() => left({}, { "sallyport.dev/deployment-id": "dpl_other" })),
     },
     {
-      ...{ title: "the agent leaves a Secret without a deployment", words: "is named after the deployment", ...asAgent },
+      ...{
+        title: "the agent leaves a Secret without a deployment",
+        words: "is named after the deployment",
+        ...asAgent,
+      },
       ...create(() => left({}, {})),
     },
     {
@@ -270,7 +297,11 @@ describe("a stolen account with every right", () => {
       args: ["delete", "secret", OWN, "-n", RELEASES_NAMESPACE, "--dry-run=server"],
     },
     {
-      ...{ title: "a rollout makes a Secret of another name", words: "of its deployment's configuration only", ...asRollout },
+      ...{
+        title: "a rollout makes a Secret of another name",
+        words: "of its deployment's configuration only",
+        ...asRollout,
+      },
       ...create(() => copied({}, MEMBER, "db-password")),
     },
     {
@@ -287,7 +318,11 @@ describe("a stolen account with every right", () => {
       args: ["label", "secret", OWN, "-n", SHOP, "--dry-run=server", "a=b"],
     },
     {
-      ...{ title: "a rollout deletes a Secret of the customer's", words: "of its deployment's configuration only", ...asRollout },
+      ...{
+        title: "a rollout deletes a Secret of the customer's",
+        words: "of its deployment's configuration only",
+        ...asRollout,
+      },
       args: ["delete", "secret", "db-password", "-n", SHOP, "--dry-run=server"],
     },
     {

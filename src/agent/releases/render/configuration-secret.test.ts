@@ -35,7 +35,9 @@ function received(request: RenderRequest): readonly string[] {
   const { objects, secret: made } = rendered(request);
   const values = valuesOf(request);
   return objects.flatMap(({ resourceId, manifest }) => {
-    const { spec } = manifest as { spec?: { template?: { spec: { containers: readonly { env?: readonly Env[] }[] } } } };
+    const { spec } = manifest as {
+      spec?: { template?: { spec: { containers: readonly { env?: readonly Env[] }[] } } };
+    };
     return (spec?.template?.spec.containers ?? []).flatMap(({ env = [] }) =>
       env.map(({ name, value, valueFrom }) => {
         if (valueFrom !== undefined) expect(valueFrom.secretKeyRef.name).toBe(made?.name);
@@ -87,7 +89,10 @@ describe("the Secret of a configuration", () => {
   it("is refused with a variable whose name no Secret takes", () => {
     const inputs = [{ id: "a", kind: "secret", label: "A", required: true, env: [{ name: "A/B" }] }];
     const config = { inputValues: { a: "canary" } };
-    const made = renderStack({ ...requestOf({ resources: { api: workload("api") }, inputs, config }), secretSalt: SALT });
+    const made = renderStack({
+      ...requestOf({ resources: { api: workload("api") }, inputs, config }),
+      secretSalt: SALT,
+    });
     expect(made).toMatchObject({ ok: false, problems: [{ path: "config.inputValues.a", code: "STACK_INVALID" }] });
     expect(JSON.stringify(made)).not.toContain("canary");
   });
@@ -148,7 +153,9 @@ test("property: no secret value is in anything but the data of the Secret, in no
       const seen = JSON.stringify([rest, made?.name]);
       for (const each of variables) {
         const hashes = ["hex", "base64"].map((form) =>
-          createHash("sha256").update(each.value).digest(form as "hex"),
+          createHash("sha256")
+            .update(each.value)
+            .digest(form as "hex"),
         );
         for (const form of [each.value, Buffer.from(each.value).toString("base64"), ...hashes]) {
           expect(seen).not.toContain(form);

@@ -30,7 +30,7 @@ const VARIABLES: readonly Named[] = [
   { name: "labels", expression: "variables.secret[?'metadata'][?'labels'].orValue({})" },
   { name: "own", expression: `string(variables.labels[?'${DEPLOYMENT_ID_LABEL}'].orValue(''))` },
   {
-    // As `secretPrefixOf` spells it.
+    // As the names of these Secrets are spelled.
     name: "prefix",
     expression: `'${RELEASE_SECRET_PREFIX}' + variables.own.lowerAscii().replace('_', '-').replace('.', '-') + '-'`,
   },
