@@ -9,8 +9,8 @@ import type { Member } from "./installed.ts";
 import type { NewContent, NewRollout } from "./release-objects.ts";
 import { NOTHING_WANTED, type ReleaseRecord } from "./release-record.ts";
 import { Releases } from "./releases.ts";
-import { stored } from "./rollout-progress.ts";
 import type { Rendered, RenderRequest } from "./render/render-stack.ts";
+import { stored } from "./rollout-progress.ts";
 
 const OPERATION = `duop_${"1".repeat(28)}`;
 const RELEASE = `rel_${"a".repeat(28)}`;

@@ -4,7 +4,7 @@ import { SyncTarget } from "../../contract/deployments/sync.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
-import { lineWithoutCommands, MAX_API_ERROR, printable, printableLine } from "../../crds/printable.ts";
+import { lineWithoutCommands, MAX_API_ERROR, printable } from "../../crds/printable.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Capacity } from "../kernel/capacity.ts";
@@ -12,6 +12,7 @@ import { type Installed, installedOf, type Member } from "./installed.ts";
 import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
+import { NOTHING_TO_INSTALL, taken, unreadable, unrendered } from "./release-refusals.ts";
 import type { ReleaseSecrets } from "./release-secrets.ts";
 import { type Note, newsOf, nextReleaseStep, type ReleaseStep } from "./release-step.ts";
 import type { Render, Rendered } from "./render/render-stack.ts";
@@ -54,7 +55,6 @@ export interface Answered {
 /** Of one deployment within a minute: a platform that wants another release each second has no more made. */
 const MAX_A_MINUTE = 10;
 const MINUTE_MS = 60_000;
-const MAX_TOLD_PROBLEMS = 10;
 
 /** Turns the releases that the platform wants into objects of the cluster, and their course into reports. */
 export class Releases {
@@ -275,35 +275,6 @@ function isSame(one: object, other: object): boolean {
   const keys = ["deploymentId", "action", "rolloutId", "releaseId", "digest", "contentName", "contentDigest"];
   const [a, b] = [one, other] as readonly Readonly<Record<string, unknown>>[];
   return keys.every((key) => a?.[key] === b?.[key]);
-}
-
-/** The cluster takes no content without objects, and nothing says that what the release names is there. */
-const NOTHING_TO_INSTALL = stored(
-  "PREFLIGHT_CHECKS_FAILED",
-  "the release has no objects to install: all of its resources are ones that the cluster has already",
-);
-
-function taken(name: string): StoredError {
-  return stored("PREFLIGHT_CHECKS_FAILED", `the cluster has another object with the name ${name}`);
-}
-
-function unreadable(problem: string): StoredError {
-  return stored("PREFLIGHT_CHECKS_FAILED", `the target cannot be read: ${printableLine(problem, 200)}`);
-}
-
-function unrendered({ problems }: Extract<Rendered, { ok: false }>): StoredError {
-  const told = problems.slice(0, MAX_TOLD_PROBLEMS).map(({ path, message, code }) => ({
-    path: printableLine(path, 256),
-    message: printableLine(message, 512),
-    code: printableLine(code, 128),
-  }));
-  const [first] = told;
-  const where = first?.path ? `${first.path} ` : "";
-  const more = problems.length > 1 ? `, and ${problems.length - 1} more` : "";
-  const code = first?.code === "SECRET_VALUES_REFUSED" ? first.code : "PREFLIGHT_CHECKS_FAILED";
-  return stored(code, `no objects can be made of the release: ${where}${first?.message ?? ""}${more}`, {
-    problems: told,
-  });
 }
 
 /** Undefined: the answer has none. */

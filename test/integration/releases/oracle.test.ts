@@ -143,7 +143,7 @@ async function byHands(
   expect(applied).toMatchObject({ created: plan.create, changed: plan.change, failures: [], overrides: [] });
   const look = () => hands.prune(intent, world.until(), signal());
   expect(await eventually(look, ({ waiting }) => waiting === 0)).toMatchObject({ left: [] });
-  await hands.close(intent.rollout.metadata.uid, [namespace], signal());
+  await hands.close(intent.rollout, [namespace], signal());
 }
 
 type Json = Readonly<Record<string, unknown>>;

@@ -208,7 +208,7 @@ test("neither the agent nor the accounts of a rollout may read a Secret, anywher
   const made = await release(shop, "rights");
   const intent = await world.intent("install", { objects: made.objects, namespaces: [shop] });
   await applied(intent);
-  const account = `${GRANTS}:${rolloutAccount(intent.rollout.metadata.uid)}`;
+  const account = `${GRANTS}:${rolloutAccount(intent.rollout)}`;
   const ofAgent = `${systemNamespace}:${agentAccount}`;
   for (const verb of ["get", "list", "watch", "patch", "update", "deletecollection"]) {
     for (const namespace of [shop, RELEASES_NAMESPACE, "kube-system"]) {

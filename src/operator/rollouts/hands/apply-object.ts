@@ -145,7 +145,10 @@ function whyNotOurs(
     const other = whoseElse(seen);
     if (other !== undefined) return { message: `${notOurs}: ${other}` };
     const labels = Object.entries(membership).map(([label, value]) => `${label}=${value}`);
-    return { message: `${notOurs}; it may be labelled ${labels.join(" ")} and named in spec.takeOver`, isAdoptable: true };
+    return {
+      message: `${notOurs}; it may be labelled ${labels.join(" ")} and named in spec.takeOver`,
+      isAdoptable: true,
+    };
   }
   if (wish.wasInstalled || wish.takesOver || isApplied(seen)) return undefined;
   return { message: `${notOurs}; it has the labels, and spec.takeOver may name it`, isAdoptable: true };
