@@ -97,7 +97,7 @@ test("an object of the customer is adopted by their word alone: as its file has 
   expect(live?.metadata.annotations ?? {}).toEqual({});
   expect(live?.metadata.labels).toMatchObject({ [DEPLOYMENT_ID_LABEL]: "dep_1" });
   expect(new Set(live?.metadata.managedFields?.map(({ manager }) => manager))).toEqual(
-    new Set(["customer", RELEASE_FIELD_MANAGER]),
+    new Set(["customer", "kubectl-label", RELEASE_FIELD_MANAGER]),
   );
   expect(await world.read(theirs)).toMatchObject({
     spec: { replicas: 1, paused: true, template: { spec: { containers: [{ tty: true }] } } },

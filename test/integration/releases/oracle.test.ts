@@ -98,8 +98,9 @@ function manifestsOf(namespace: string, { settings, extra, account, service, api
 function deploymentOf(metadata: ReleaseManifest["metadata"], each: Api, hasAccount: boolean): ReleaseManifest {
   const labels = { app: metadata.name };
   const { image, replicas, env, ports, grace, sidecar } = each;
+  const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
   const main = {
-    ...{ name: "main", image },
+    ...{ name: "main", image, securityContext },
     ...(env.length > 0 && { env: env.map((name) => ({ name, value: image })) }),
     ...(ports.length > 0 && { ports: ports.map((containerPort) => ({ containerPort })) }),
   };
@@ -107,7 +108,8 @@ function deploymentOf(metadata: ReleaseManifest["metadata"], each: Api, hasAccou
     automountServiceAccountToken: false,
     ...(hasAccount && { serviceAccountName: "runner" }),
     ...(grace !== undefined && { terminationGracePeriodSeconds: grace }),
-    containers: [main, ...(sidecar ? [{ name: "sidecar", image }] : [])],
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [main, ...(sidecar ? [{ name: "sidecar", image, securityContext }] : [])],
   };
   const spec = {
     ...(replicas !== undefined && { replicas }),

@@ -249,6 +249,8 @@ test("one that was rolled back fails with what ran before, and is tried again as
   await report(rollout, { state: "Planning" });
   await report(rollout, { state: "Queued", plan, plannedDigest: PLANNED });
   await report(rollout, { state: "Applying", ...RUNS, wave: 0, waves: 2 });
+  // Its failure is told as the end of work that was told.
+  await deployment(({ status }) => status === "updating");
   await report(rollout, { state: "RollingBack", resources: [resource("web", "failed", "image cannot be pulled")] });
   const conditions = [
     {
