@@ -5,7 +5,9 @@ import { objectName } from "./group.ts";
 export const RELEASE_SECRET_PREFIX = "cfg-";
 /** Hexadecimal digits of the name's end: 128 bits. */
 const NAME_DIGITS = 32;
-/** What a policy takes as such a name. Policies use the pattern in CEL. */
+/** What follows the deployment's part of such a name. Policies use both patterns in CEL. */
+export const RELEASE_SECRET_END: RegExp = new RegExp(`^[0-9a-f]{${NAME_DIGITS}}$`);
+/** What a policy takes as such a name. */
 export const RELEASE_SECRET: RegExp = new RegExp(
   `^${RELEASE_SECRET_PREFIX}[a-z0-9][-a-z0-9]*-[0-9a-f]{${NAME_DIGITS}}$`,
 );

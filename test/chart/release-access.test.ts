@@ -172,8 +172,8 @@ test("the rights that releases.secrets adds are one golden file; the role of a r
   expect(ofSecrets.map(({ verbs }: Rendered) => verbs)).toEqual([["create", "delete"]]);
 });
 
-test("agent and operator are told of releases.secrets and its namespace, which gets a bound with the quota", async () => {
-  const values = on({ secrets: true, namespace: "vault-of-releases" }, { quota: { create: true, releaseSecrets: 7 } });
+test("agent and operator are told of releases.secrets and its namespace, which always has a bound", async () => {
+  const values = on({ secrets: true, namespace: "vault-of-releases" }, { quota: { create: false, releaseSecrets: 7 } });
   const objects = await helm.render(values);
   for (const component of ["agent", "operator"]) {
     expect(envOf(podOf(objects, `sallyport-${component}`))).toMatchObject({

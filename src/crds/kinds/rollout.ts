@@ -274,6 +274,12 @@ export const ROLLOUT = {
     STATUS_STAYS,
     {
       rule:
+        "!has(oldSelf.status) || !has(oldSelf.status.startedAt) || (has(self.spec.takeOver) == has(oldSelf.spec.takeOver) && " +
+        "(!has(self.spec.takeOver) || self.spec.takeOver.size() == oldSelf.spec.takeOver.size()))",
+      message: "takeOver counts before the rollout starts: what it takes later no plan has shown",
+    },
+    {
+      rule:
         "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Applying', 'Pruning']) || " +
         "!has(self.spec.deniedReason) || (has(oldSelf.status) && has(oldSelf.status.state) && oldSelf.status.state == self.status.state)",
       message: "a rollout that was denied goes no further",

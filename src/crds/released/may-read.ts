@@ -1,4 +1,4 @@
-import { objectName } from "../group.ts";
+import { isSecretOf, RELEASE_SECRET_PREFIX } from "../release-secret.ts";
 
 /** What a pod reads by name, and the value with which the customer lets releases read what they do not bring. */
 export const READ_KINDS = {
@@ -34,19 +34,13 @@ interface ReadFields {
   readonly envFrom?: string;
 }
 
-/** The names of the Secrets with a deployment's own secret values begin so, and end with 32 hexadecimal digits. */
-export const OWN_SECRET_PREFIX = "cfg-";
-export const OWN_SECRET_END = "^[0-9a-f]{32}$";
-
-/** Whether an object of this kind that a release does not bring may be read by this name. */
+/**
+ * Whether an object of this kind that a release does not bring may be read by this name. Secrets with the values of a
+ * configuration are their deployment's alone: others of the namespace may be another vendor's, and no pattern names them.
+ */
 export function isReadable(mayRead: MayRead, kind: ReadKind, name: string, deploymentId: string): boolean {
-  if (kind === "Secret" && isOwnSecret(name, deploymentId)) return true;
+  if (kind === "Secret" && name.startsWith(RELEASE_SECRET_PREFIX)) return isSecretOf(deploymentId, name);
   return mayRead[READ_KINDS[kind]].some((pattern) =>
     pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
   );
-}
-
-function isOwnSecret(name: string, deploymentId: string): boolean {
-  const prefix = `${OWN_SECRET_PREFIX}${objectName(deploymentId)}-`;
-  return name.startsWith(prefix) && new RegExp(OWN_SECRET_END).test(name.slice(prefix.length));
 }

@@ -4,3 +4,16 @@ export type PodSecurity = (typeof POD_SECURITY_LEVELS)[number];
 
 /** Seccomp profiles that `restricted` takes. */
 export const SECCOMP_PROFILES: readonly string[] = ["RuntimeDefault", "Localhost"];
+
+/** Volumes that bring nothing of the node and no Secret of another. */
+export const RELEASE_VOLUMES = [
+  "configMap",
+  "emptyDir",
+  "persistentVolumeClaim",
+  "downwardAPI",
+  "ephemeral",
+  "secret",
+  "projected",
+];
+/** What a projected volume may have: `podCertificate`, for one, would be a credential of the pod's account. */
+export const PROJECTED_SOURCES = ["configMap", "downwardAPI", "secret", "serviceAccountToken", "clusterTrustBundle"];

@@ -1,4 +1,9 @@
-import { type PodSecurity, SECCOMP_PROFILES } from "../../crds/released/pod-security.ts";
+import {
+  type PodSecurity,
+  PROJECTED_SOURCES,
+  RELEASE_VOLUMES,
+  SECCOMP_PROFILES,
+} from "../../crds/released/pod-security.ts";
 import { isSet, listAt, type Node, nodeAt, textAt } from "./rule-nodes.ts";
 
 export interface PodRules {
@@ -10,8 +15,6 @@ export interface PodRules {
 }
 
 const HOST_NAMESPACES = ["hostNetwork", "hostPID", "hostIPC"];
-/** Volumes that bring nothing of the node and no Secret of another. */
-const VOLUMES = ["configMap", "emptyDir", "persistentVolumeClaim", "downwardAPI", "ephemeral", "secret", "projected"];
 /** Give a role in a cloud, a network beside the cluster's, or a weaker AppArmor. */
 const ANNOTATIONS = [
   "iam.amazonaws.com/",
@@ -31,7 +34,7 @@ export function podProblems(template: Node, rules: PodRules): readonly string[] 
   return [
     ...HOST_NAMESPACES.filter((field) => isSet(pod[field])).map((field) => `${field} shares the node's own`),
     ...listAt(pod, "volumes")
-      .filter((volume) => !VOLUMES.some((kind) => volume[kind] !== undefined))
+      .filter((volume) => !RELEASE_VOLUMES.some((kind) => volume[kind] !== undefined) || hasOtherSource(volume))
       .map((volume) => `volume ${String(volume.name)} is of a kind that may not be used`),
     ...(account === "default" || bringsAccount(account) ? [] : [`service account ${account} is not the release's own`]),
     ...(account === "default" && pod.automountServiceAccountToken !== false
@@ -49,6 +52,12 @@ export function podProblems(template: Node, rules: PodRules): readonly string[] 
     ...containers.flatMap((container) => containerProblems(container, registries)),
     ...(podSecurity === "baseline" ? [] : unrestricted(nodeAt(pod, "securityContext"), containers)),
   ];
+}
+
+function hasOtherSource(volume: Node): boolean {
+  return listAt(volume, "projected", "sources").some((source) =>
+    Object.keys(source).some((kind) => !PROJECTED_SOURCES.includes(kind)),
+  );
 }
 
 function hasToken(volume: Node): boolean {

@@ -131,6 +131,11 @@ describe("refused is", () => {
       deployment({ volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }] }),
       "projected token",
     ],
+    [
+      "a certificate of the pod's account",
+      deployment({ volumes: [{ name: "v", projected: { sources: [{ podCertificate: { keyType: "ED25519" } }] } }] }),
+      "of a kind that may not be used",
+    ],
     ["a node by name", deployment({ nodeName: "control-plane-1" }), "nodeName"],
     ["a privileged container", deployment({}, { securityContext: { privileged: true } }), "privileged"],
     [

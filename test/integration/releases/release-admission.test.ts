@@ -127,6 +127,7 @@ const OBJECTS = "sallyport-rollout-objects";
 const ACCOUNTS = "sallyport-rollout-service-accounts";
 const CONFIG_MAPS = "sallyport-rollout-config-maps";
 const CLAIMS = "sallyport-rollout-volume-claims";
+const CLAIM_NAMES = "sallyport-rollout-claim-names";
 const WORDS = "sallyport-rollout-words";
 const CONTENT = "sallyport-release-content";
 const BINDINGS = "sallyport-operator-bindings";
@@ -412,6 +413,17 @@ const ATTACKS: readonly Attack<Who>[] = [
       }),
     ),
   },
+  {
+    title: "nor makes a claim that a StatefulSet of the customer's would take by its name",
+    ...{ policy: CLAIM_NAMES, as: "rollout", words: "a StatefulSet of others would take for its own" },
+    ...create(() => released("v1", "PersistentVolumeClaim", "data-vault-1", claimOf({}))),
+  },
+  made("nor projects a certificate of its account", "projects these sources only", () =>
+    releasedDeployment(
+      "fresh",
+      volume({ projected: { sources: [{ podCertificate: { signerName: "a.example/b", keyType: "ED25519" } }] } }),
+    ),
+  ),
   made("nor annotates a pod for another network", "annotates no pod", () =>
     released("apps/v1", "Deployment", "fresh", {
       spec: marked({}, { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } }),
@@ -765,6 +777,24 @@ beforeAll(async () => {
     released("v1", "ConfigMap", "member"),
     released("v1", "ConfigMap", "others", {}, { labels: OTHERS }),
     ...["theirs", "shop-settings"].map((name) => released("v1", "ConfigMap", name, {}, { labels: {} })),
+    ...(["vault", "own-set"] as const).map((name) =>
+      released(
+        "apps/v1",
+        "StatefulSet",
+        name,
+        {
+          spec: {
+            ...marked({}),
+            ...{
+              replicas: 0,
+              serviceName: name,
+              volumeClaimTemplates: [{ metadata: { name: "data" }, ...claimOf({}) }],
+            },
+          },
+        },
+        name === "vault" ? { labels: {} } : {},
+      ),
+    ),
     ...["data-db-0", "data-cache-0"].map((name) =>
       released("v1", "PersistentVolumeClaim", name, claimOf({}), { labels: {} }),
     ),
@@ -877,6 +907,18 @@ describe("let through", () => {
           },
           { envFrom: [{ secretRef: { name: `cfg-dpl-shop-1-${"0a".repeat(16)}` } }] },
         ),
+    ],
+    [
+      "it makes a claim that a StatefulSet of its own takes",
+      "rollout",
+      CREATE,
+      () => released("v1", "PersistentVolumeClaim", "data-own-set-0", claimOf({})),
+    ],
+    [
+      "it makes a claim whose name only begins like one of a StatefulSet",
+      "rollout",
+      CREATE,
+      () => released("v1", "PersistentVolumeClaim", "data-vault-backup", claimOf({})),
     ],
     [
       "a StatefulSet takes the claims that one of its own has left",

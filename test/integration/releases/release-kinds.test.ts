@@ -157,6 +157,12 @@ describe("a rollout", () => {
     expect(await take(api)).toEqual(passed);
     expect(await take(web, api)).toEqual(passed);
     expect(await take(web)).toEqual(refused("takeOver only grows"));
+    await objects.report(ROLLOUT, name, { state: "Queued" });
+    expect(await objects.report(ROLLOUT, name, { state: "Applying", startedAt: AT, until: UNTIL })).toEqual(passed);
+    expect(await take(web, api, { kind: "Deployment", name: "late" })).toEqual(
+      refused("takeOver counts before the rollout starts"),
+    );
+    expect(await take(web, api)).toEqual(passed);
   });
 
   test("goes only where a rollout may go, and stays where it ended", async () => {

@@ -325,11 +325,6 @@ describe("a stolen account with every right", () => {
       },
       args: ["delete", "secret", "db-password", "-n", SHOP, "--dry-run=server"],
     },
-    {
-      ...{ title: "a rollout's pods read the values of another deployment", policy: "sallyport-rollout-secret-names" },
-      ...{ as: "rollout", words: "Secrets of its own deployment's configuration only" },
-      ...create(reads({ name: `${RELEASE_SECRET_PREFIX}dpl-other-${HEX}`, key: "A" })),
-    },
   ];
   const attacked = { cluster, kubeconfigs, policies: () => RELEASES };
 

@@ -18,6 +18,7 @@ export const RELEASE_VALIDATING_POLICIES = [
   "sallyport-rollout-service-accounts",
   "sallyport-rollout-config-maps",
   "sallyport-rollout-volume-claims",
+  "sallyport-rollout-claim-names",
   "sallyport-rollout-words",
   "sallyport-release-content",
 ] as const;

@@ -24,7 +24,7 @@ import { prune } from "./prune.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
 import { ReleaseSecrets, type SecretCopy, type SecretSource } from "./release-secrets.ts";
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
-import { foreignSecretProblems, refOfPlace, type SecretPlace, secretsNamed } from "./secret-places.ts";
+import { refOfPlace, type SecretPlace, secretsNamed } from "./secret-places.ts";
 import { ServedKinds } from "./served-kinds.ts";
 import { SettledObjects } from "./settled-objects.ts";
 import { AT_ONCE, isNamed, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
@@ -202,11 +202,7 @@ export class ClusterHands implements RolloutHands {
   /** What the rules of releases have against the objects; all of them are judged, because they name each other. */
   #problems(intent: Intent): readonly RuleProblem[] {
     const rules = { ...this.#ports.rules, namespaces: intent.namespaces };
-    return [
-      ...releaseProblems(intent.objects, rules),
-      ...labelProblems(intent.objects, this.#membership(intent)),
-      ...foreignSecretProblems(intent.objects, intent.rollout.spec.deploymentId),
-    ];
+    return [...releaseProblems(intent.objects, rules), ...labelProblems(intent.objects, this.#membership(intent))];
   }
 
   /** As the rollout's account in the namespaces of these objects, and of these copies. */

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
-import { foreignSecretProblems, secretsNamed } from "./secret-places.ts";
+import { secretsNamed } from "./secret-places.ts";
 
 const OWN = `cfg-dep-1-${"a".repeat(32)}`;
-const OTHER = `cfg-dep-2-${"a".repeat(32)}`;
 
 function reading(name: string, ...parts: readonly object[]): ReleaseObject {
   const manifest = {
@@ -21,16 +20,4 @@ test("Secrets of the deployment's own configuration are found wherever a pod nam
   const lines = [reading("a", variable(OWN)), reading("b", volume(OWN)), reading("c", variable("db-password"))];
   expect(secretsNamed(lines, "dep_1")).toEqual([{ namespace: "shop", name: OWN }]);
   expect(secretsNamed(lines, "dep_2")).toEqual([]);
-});
-
-test.each([
-  ["a variable", variable(OTHER)],
-  ["all variables", { containers: [{ name: "c", envFrom: [{ secretRef: { name: OTHER } }] }] }],
-  ["a volume", volume(OTHER)],
-  ["a projected volume", { volumes: [{ name: "v", projected: { sources: [{ secret: { name: OTHER } }] } }] }],
-  ["a name that is none", variable("cfg-anything")],
-])("those of another deployment are refused: %s", (_, part) => {
-  expect(foreignSecretProblems([reading("a", part), reading("b", variable(OWN))], "dep_1")).toEqual([
-    { ref: "Deployment.apps/shop/a", message: "it reads a Secret cfg-… of another deployment" },
-  ]);
 });

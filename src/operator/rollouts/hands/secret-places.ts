@@ -1,6 +1,5 @@
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
-import { isSecretOf, RELEASE_SECRET_PREFIX } from "../../../crds/release-secret.ts";
-import { type RuleProblem, refOf } from "../release-rules.ts";
+import { isSecretOf } from "../../../crds/release-secret.ts";
 import { usedBy } from "./planning/borrowed.ts";
 
 /** Where the secret values of a configuration are read: by its name, in the namespace of the objects that name it. */
@@ -23,18 +22,6 @@ export function secretsNamed(lines: readonly ReleaseObject[], deploymentId: stri
 /** `Secret/shop/cfg-…`. */
 export function refOfPlace({ name, namespace }: SecretPlace): string {
   return `${SECRET}${namespace}/${name}`;
-}
-
-/** Objects that read the values of another deployment: it may be of another vendor, and share the namespace. */
-export function foreignSecretProblems(objects: readonly ReleaseObject[], deploymentId: string): readonly RuleProblem[] {
-  return objects.flatMap(({ manifest }) => {
-    const foreign = usedBy(manifest).filter((ref) => {
-      const { name } = placeOf(ref);
-      return ref.startsWith(SECRET) && name.startsWith(RELEASE_SECRET_PREFIX) && !isSecretOf(deploymentId, name);
-    });
-    if (foreign.length === 0) return [];
-    return [{ ref: refOf(manifest), message: `it reads a Secret ${RELEASE_SECRET_PREFIX}… of another deployment` }];
-  });
 }
 
 function placeOf(ref: string): SecretPlace {

@@ -6,6 +6,7 @@ import { forbid, type Match, type Params, validatingPolicy } from "../admission-
 import { isReadable, readVariables } from "./read-rules.ts";
 import { releaseAccountsOnly, WRITTEN } from "./written.ts";
 
+const CLAIMS: Match = { apiGroups: [""], operations: ["CREATE"], resources: ["persistentvolumeclaims"] };
 const WORKLOADS: Match = { apiGroups: ["apps", "batch"], operations: ["CREATE", "UPDATE"], resources: ["*"] };
 /** CEL: a release of the same deployment has made the object that is looked at. */
 const IS_OWN =
@@ -13,9 +14,9 @@ const IS_OWN =
   `dyn(params).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('') == variables.labels[?'${DEPLOYMENT_ID_LABEL}'].orValue(''))`;
 
 /** The policy is judged once for each object of this kind in the namespace; one that does not exist yet holds nothing. */
-function eachOf(kind: string): Params {
+function eachOf(kind: string, apiVersion = "v1"): Params {
   return {
-    paramKind: { apiVersion: "v1", kind },
+    paramKind: { apiVersion, kind },
     paramRef: { selector: {}, parameterNotFoundAction: "Allow" },
   };
 }
@@ -48,6 +49,9 @@ export function rolloutReads(names: InstallationNames, mayRead: MayRead): readon
     "variables.kind == 'StatefulSet.apps' && variables.now[?'spec'][?'volumeClaimTemplates'].orValue([])" +
     ".map(t, t[?'metadata'][?'name'].orValue('') + '-' + variables.now.metadata[?'name'].orValue('') + '-')" +
     ".exists(p, params.metadata.name.startsWith(p) && params.metadata.name.substring(p.size()).matches('^[0-9]+$'))";
+  const awaited =
+    "dyn(params).spec[?'volumeClaimTemplates'].orValue([]).map(t, t.metadata.name + '-' + params.metadata.name + '-')" +
+    ".exists(p, object.metadata.name.startsWith(p) && object.metadata.name.substring(p.size()).matches('^[0-9]+$'))";
   return [
     ...validatingPolicy("sallyport-rollout-config-maps", WORKLOADS, {
       params: eachOf("ConfigMap"),
@@ -70,8 +74,19 @@ export function rolloutReads(names: InstallationNames, mayRead: MayRead): readon
           `a rollout uses only volume claims that the release brings, or that releases may read (releases.mayRead.${READ_KINDS.PersistentVolumeClaim})`,
         ),
         forbid(
-          `request.operation != 'CREATE' || !(${claimed}) || ${IS_OWN} || ${isAllowed("PersistentVolumeClaim")}`,
+          `!variables.changes || !(${claimed}) || ${IS_OWN} || ${isAllowed("PersistentVolumeClaim")}`,
           "a rollout makes no StatefulSet that takes volume claims of others by their names",
+        ),
+      ],
+    }),
+    ...validatingPolicy("sallyport-rollout-claim-names", CLAIMS, {
+      params: eachOf("StatefulSet", "apps/v1"),
+      matchConditions: releaseAccountsOnly(names),
+      variables: WRITTEN,
+      validations: [
+        forbid(
+          `${IS_OWN} || !(${awaited})`,
+          "a rollout makes no volume claim that a StatefulSet of others would take for its own by its name",
         ),
       ],
     }),

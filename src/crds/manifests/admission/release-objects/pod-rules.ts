@@ -1,8 +1,5 @@
-import { SECCOMP_PROFILES } from "../../../released/pod-security.ts";
+import { PROJECTED_SOURCES, RELEASE_VOLUMES, SECCOMP_PROFILES } from "../../../released/pod-security.ts";
 import { forbid, type Named, quoted, type Validation } from "../admission-policy.ts";
-
-/** Volumes that bring nothing of the node and no Secret of another namespace. */
-const VOLUMES = ["configMap", "emptyDir", "persistentVolumeClaim", "downwardAPI", "ephemeral", "secret", "projected"];
 
 const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"].map(
   (list) => `variables.pod[?'${list}'].orValue([])`,
@@ -42,10 +39,7 @@ export function podRules(): readonly Validation[] {
       "!variables.runsPods || ['hostNetwork', 'hostPID', 'hostIPC'].all(f, variables.pod[?f].orValue(false) == false)",
       "a rollout runs no pod in the node's own network, processes or IPC",
     ),
-    forbid(
-      `!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v.all(k, k in [${quoted(["name", ...VOLUMES])}]))`,
-      `a rollout uses volumes of these kinds only: ${VOLUMES.join(", ")}`,
-    ),
+    ...volumeRules(),
     forbid(
       "!variables.runsPods || variables.account != 'default' || " +
         `(variables.pod[?'automountServiceAccountToken'].orValue(true) == false && !${tokens})`,
@@ -93,6 +87,20 @@ export function podRules(): readonly Validation[] {
     forbid(
       "!variables.runsPods || variables.securityContexts.all(s, s[?'windowsOptions'][?'hostProcess'].orValue(false) == false)",
       "a rollout runs no process of the host (windowsOptions.hostProcess)",
+    ),
+  ];
+}
+
+function volumeRules(): readonly Validation[] {
+  return [
+    forbid(
+      `!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v.all(k, k in [${quoted(["name", ...RELEASE_VOLUMES])}]))`,
+      `a rollout uses volumes of these kinds only: ${RELEASE_VOLUMES.join(", ")}`,
+    ),
+    forbid(
+      "!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v[?'projected'][?'sources'].orValue([])" +
+        `.all(s, s.all(k, k in [${quoted(PROJECTED_SOURCES)}])))`,
+      `a rollout projects these sources only: ${PROJECTED_SOURCES.join(", ")}`,
     ),
   ];
 }

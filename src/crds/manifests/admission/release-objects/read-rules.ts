@@ -1,11 +1,5 @@
-import {
-  type MayRead,
-  OWN_SECRET_END,
-  OWN_SECRET_PREFIX,
-  READ_FIELDS,
-  READ_KINDS,
-  type ReadKind,
-} from "../../../released/may-read.ts";
+import { RELEASE_SECRET_END, RELEASE_SECRET_PREFIX } from "../../../release-secret.ts";
+import { type MayRead, READ_FIELDS, READ_KINDS, type ReadKind } from "../../../released/may-read.ts";
 import { forbid, type Named, quoted, type Validation } from "../admission-policy.ts";
 
 const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"];
@@ -54,14 +48,18 @@ export function isReadable(kind: ReadKind): string {
   );
 }
 
-/** A release brings no Secret but the one of its own configuration: all others are known by their names alone. */
+/**
+ * A release brings no Secret but those of its own configurations: all others are known by their names alone. Secrets of
+ * other deployments' configurations lie beside them, and no pattern of the customer's names these.
+ */
 export function secretRules(): readonly Validation[] {
-  const prefix = `'${OWN_SECRET_PREFIX}' + variables.deployment + '-'`;
-  const own = `(n.startsWith(${prefix}) && n.substring((${prefix}).size()).matches('${OWN_SECRET_END}'))`;
+  const prefix = `'${RELEASE_SECRET_PREFIX}' + variables.deployment + '-'`;
+  const own = `(n.startsWith(${prefix}) && n.substring((${prefix}).size()).matches('${RELEASE_SECRET_END.source}'))`;
+  const others = `(!n.startsWith('${RELEASE_SECRET_PREFIX}') || variables.readSecret.exists(was, n in was))`;
   const [tls, wasTls] = ["now", "was"].map((state) => `variables.${state}[?'spec'][?'tls'].orValue([])`);
   return [
     forbid(
-      `!variables.runsPods || variables.readsSecret.all(names, names.all(n, n == '' || ${own} || ${isReadable("Secret")}))`,
+      `!variables.runsPods || variables.readsSecret.all(names, names.all(n, n == '' || ${own} || (${others} && (${isReadable("Secret")}))))`,
       "a rollout reads only Secrets that releases may read (releases.mayRead.secrets)",
     ),
     forbid(

@@ -9,13 +9,10 @@ import {
   RELEASE_SECRET_PREFIX,
 } from "../../../release-secret.ts";
 import { forbid, type Match, type Named, quoted, type Validation, validatingPolicy } from "../admission-policy.ts";
+import { releaseAccountsOnly } from "./written.ts";
 
 /** Names of the policies that an installation has only where releases bring secret values. */
-export const RELEASE_SECRET_POLICIES = [
-  "sallyport-release-secrets",
-  "sallyport-rollout-secrets",
-  "sallyport-rollout-secret-names",
-] as const;
+export const RELEASE_SECRET_POLICIES = ["sallyport-release-secrets", "sallyport-rollout-secrets"] as const;
 
 const SECRETS: Match = { apiGroups: [""], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["secrets"] };
 const MANAGED_BY = "app.kubernetes.io/managed-by";
@@ -42,7 +39,7 @@ const NAMED_AFTER_ITS_DEPLOYMENT =
 
 /** What the Secrets of releases are, and that neither agent nor rollouts write any other. */
 export function releaseSecretPolicies(names: InstallationNames): readonly Manifest[] {
-  return [...agentSecrets(names), ...rolloutSecrets(names), ...secretNames(names)];
+  return [...agentSecrets(names), ...rolloutSecrets(names)];
 }
 
 /**
@@ -81,7 +78,7 @@ function agentSecrets(names: InstallationNames): readonly Manifest[] {
  */
 function rolloutSecrets(names: InstallationNames): readonly Manifest[] {
   return validatingPolicy("sallyport-rollout-secrets", SECRETS, {
-    matchConditions: byRollouts(names),
+    matchConditions: releaseAccountsOnly(names),
     variables: VARIABLES,
     validations: [
       forbid("request.operation != 'UPDATE'", "a rollout changes no Secret: other values have another name"),
@@ -92,57 +89,6 @@ function rolloutSecrets(names: InstallationNames): readonly Manifest[] {
       ...plainSecret([DEPLOYMENT_ID_LABEL, APPLYSET_LABEL, MANAGED_BY]),
     ],
   });
-}
-
-/**
- * Deployments of several vendors may share a namespace: the pods of one read the values of no other. The operator judges
- * the same, and here a stolen one is held to it.
- */
-function secretNames(names: InstallationNames): readonly Manifest[] {
-  const resources = ["deployments", "statefulsets", "daemonsets", "jobs", "cronjobs"];
-  const isOwn = (name: string): string =>
-    `(!${name}.orValue('').startsWith('${RELEASE_SECRET_PREFIX}') || (${name}.orValue('').startsWith(variables.prefix) && ` +
-    `${name}.orValue('').size() == variables.prefix.size() + 32))`;
-  const all = (list: string, each: string, rule: string): string => `${list}.orValue([]).all(${each}, ${rule})`;
-  const ofContainer = [
-    all("c[?'env']", "e", isOwn("e[?'valueFrom'][?'secretKeyRef'][?'name']")),
-    all("c[?'envFrom']", "e", isOwn("e[?'secretRef'][?'name']")),
-  ].join(" && ");
-  const ofPod = [
-    ...["containers", "initContainers", "ephemeralContainers"].map((list) => all(`p[?'${list}']`, "c", ofContainer)),
-    all("p[?'volumes']", "v", isOwn("v[?'secret'][?'secretName']")),
-    all("p[?'volumes']", "v", all("v[?'projected'][?'sources']", "s", isOwn("s[?'secret'][?'name']"))),
-    all("p[?'imagePullSecrets']", "s", isOwn("s[?'name']")),
-  ].join(" && ");
-  const template = "[?'template'][?'spec'].orValue({})";
-  const spec = "dyn(object)[?'spec']";
-  return validatingPolicy(
-    "sallyport-rollout-secret-names",
-    { apiGroups: ["apps", "batch"], operations: ["CREATE", "UPDATE"], resources },
-    {
-      matchConditions: byRollouts(names),
-      variables: [
-        { name: "pods", expression: `[${spec}${template}, ${spec}[?'jobTemplate'][?'spec']${template}]` },
-        ...VARIABLES.map((each) => (each.name === "secret" ? { ...each, expression: "dyn(object)" } : each)),
-        // To let an object go takes its labels away, and changes nothing of its pods.
-        { name: "changes", expression: "request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec" },
-      ],
-      validations: [
-        forbid(
-          `!variables.changes || variables.pods.all(p, ${ofPod})`,
-          `a rollout gives its pods Secrets of its own deployment's configuration only (${RELEASE_SECRET_PREFIX}…)`,
-        ),
-      ],
-    },
-  );
-}
-
-/** CEL: what an account that plans would really write is refused by its own policy alone. */
-function byRollouts({ grantsNamespace }: InstallationNames): readonly Named[] {
-  const madeBy = (form: string): string =>
-    `request.userInfo.username.startsWith('system:serviceaccount:${grantsNamespace}:${form}-')`;
-  const expression = `${madeBy("rollout")} || (${madeBy("plan")} && has(request.dryRun) && request.dryRun)`;
-  return [{ name: "made-by-the-account-of-a-rollout", expression }];
 }
 
 /** Values under names, and nothing that another controller would act on. What is there already may be deleted as it is. */
