@@ -1,10 +1,11 @@
 import { beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
-import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
+import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { rolloutObjects } from "../../../src/crds/manifests/admission/release-account-admission.ts";
 import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL, RELEASE_FIELD_MANAGER } from "../../../src/crds/release-names.ts";
 import type { Intent, RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
+import { backward, type Contents, forward } from "../../../src/operator/rollouts/machine/intent.ts";
 import { eventually, signal } from "../wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
@@ -112,14 +113,33 @@ test("an object of the customer is adopted by their word alone: as its file has 
   expect((await world.read(configMap(shop, "settings", {})))?.data).toEqual({ b: "ours", edited: "1" });
 });
 
-test("the way back of the rollout that has adopted an object does not delete it", async () => {
+test("the way back deletes nothing that the rollout has adopted, and takes what was restored with the labels for its own", async () => {
   const shop = await world.namespace();
   await applyFile(configMap(shop, "settings", { a: "theirs" }));
-  const objects = [member(configMap(shop, "settings", { a: "ours" })), member(configMap(shop, "new", {}))];
-  const intent = await letHave(await world.intent("update", { objects, namespaces: [shop] }));
+  const [kept, newer] = ["1", "2"].map((a) => member(configMap(shop, "kept", { a }))) as [ReleaseObject, ReleaseObject];
+  const objects = [member(configMap(shop, "settings", { a: "ours" })), member(configMap(shop, "new", {})), newer];
+  const { rollout: asked } = await letHave(await world.intent("update", { objects, namespaces: [shop] }));
+  const rollout = { ...asked, spec: { ...asked.spec, takeOver: NAMED } };
+  const digest = `sha256:${"a".repeat(64)}`;
+  const contents: Contents = {
+    own: { name: "rel-1", digest, objects },
+    former: { name: "rel-0", digest, objects: [kept] },
+    leftovers: [],
+  };
+  // As a tool for backups does: with the labels, and without a word on who owns the fields.
+  const restored = async ({ manifest }: ReleaseObject): Promise<void> => {
+    await cluster().kubectl(["delete", "configmap", "kept", "-n", shop, "--ignore-not-found"]);
+    await world.change(manifest, "restore");
+  };
   const hands = await world.hands();
-  expect(await applied(hands, intent)).toMatchObject({ created: 1, changed: 1, failures: [] });
-  const back: Intent = { ...intent, objects: [], former: objects };
+  await restored(kept);
+  const forth = forward(rollout, contents, [shop]).intent;
+  expect((await planned(hands, forth))?.problems).toEqual([]);
+  expect(await applied(hands, forth)).toMatchObject({ created: 1, failures: [] });
+  await restored(newer);
+  const back = backward(rollout, contents, [shop]).intent;
+  const overrides = [{ ref: `ConfigMap/${shop}/kept`, field: ".data.a", manager: "restore" }];
+  expect(await applied(hands, back)).toMatchObject({ created: 0, failures: [], overrides });
   const pruned = await eventually(
     () => hands.prune(back, world.until(), signal()),
     ({ waiting }) => waiting === 0,
@@ -127,6 +147,8 @@ test("the way back of the rollout that has adopted an object does not delete it"
   const message = "this rollout was allowed to take it over, and does not delete it";
   expect(pruned).toEqual({ deleted: 1, waiting: 0, left: [{ ref: `ConfigMap/${shop}/settings`, message }] });
   expect(await world.read(configMap(shop, "settings", {}))).toHaveProperty("data", { a: "ours" });
+  expect(await world.read(configMap(shop, "new", {}))).toBeUndefined();
+  expect(await world.read(kept.manifest)).toHaveProperty("data", { a: "2" });
 });
 
 test.each<[string, object, string]>([

@@ -234,7 +234,7 @@ async function installed(name: string): Promise<void> {
 
 /** What a rollout leaves: its end, the objects with their generation, and no right. */
 async function outcome(rollout: Rollout, shop: string): Promise<object> {
-  const none = { objects: [], former: [], formerRef: undefined, done: [], takeOver: [], namespaces: [] };
+  const none = { objects: [], former: [], installed: [], formerRef: undefined, done: [], takeOver: [], namespaces: [] };
   await eventually(
     () => world.lent({ rollout, ...none }, shop),
     (lent) => lent.length === 0,

@@ -14,7 +14,7 @@ import { type Connection, connect, type WireRequest } from "../../../src/kube/cl
 import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
 import { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
-import { RELEASE_KINDS } from "../../../src/operator/rollouts/release-rules.ts";
+import { RELEASE_KINDS, refOf } from "../../../src/operator/rollouts/release-rules.ts";
 import { eventually, signal } from "../wait.ts";
 
 const GRANTS = DEFAULT_NAMES.grantsNamespace;
@@ -133,6 +133,7 @@ export class HandsWorld {
     return {
       ...{ rollout: answer as Rollout, objects: [], former: [] },
       formerRef: action === "update" ? { name: "rel-0", digest } : undefined,
+      installed: (parts.former ?? []).map(({ manifest }) => refOf(manifest)),
       ...{ done: [], takeOver: [], namespaces: [], ...parts },
     };
   }

@@ -9,6 +9,7 @@ import { rolloutAccount } from "../../../src/crds/release-names.ts";
 import { NONCE_KEY, RELEASE_SECRET_PREFIX } from "../../../src/crds/release-secret.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
+import type { ObjectMeta } from "../../../src/kube/objects/resource.ts";
 import type { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { releaseSecretNames } from "../../../src/operator/rollouts/hands/release-secret-names.ts";
@@ -154,8 +155,11 @@ test("a deletion takes the copy with it, a detachment leaves it, and what the ag
   expect(await secretsIn(other)).toEqual([]);
   const admin = await connect({ kubeconfig: cluster().adminKubeconfig });
   try {
-    const listed = await releaseSecretNames(new Client(admin), RELEASES_NAMESPACE, signal());
-    expect(listed.map(({ metadata }) => metadata.name)).toContain(nameOf(again));
+    const listed: ObjectMeta[] = [];
+    for await (const page of releaseSecretNames(new Client(admin), RELEASES_NAMESPACE, signal())) {
+      listed.push(...page.map(({ metadata }) => metadata));
+    }
+    expect(listed.map(({ name }) => name)).toContain(nameOf(again));
     expect(JSON.stringify(listed)).not.toContain(Buffer.from("four").toString("base64"));
   } finally {
     await admin.close();

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
 import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
@@ -42,7 +43,7 @@ export interface Wish {
   readonly takesOver: boolean;
   /** It is left as it is where it is there. */
   readonly isFrozen: boolean;
-  /** The content before has it: others may have taken each of its fields since. */
+  /** An earlier rollout has brought it: others may have taken each of its fields since. */
   readonly wasInstalled: boolean;
   /** As a list has shown it. Undefined: it is taken to be missing, which the apply finds out. */
   readonly listed: LiveObject | undefined;
@@ -104,7 +105,10 @@ function isFailedJob(seen: LiveObject, { manifest, startedAt }: Wish): boolean {
   return isOlder && isTrue(status.conditions, "Failed");
 }
 
-/** Deletes it, so that the next try makes it. A dry run tries what is made under another name. */
+/**
+ * Deletes it, so that the next try makes it. A dry run tries what is made under another name, by chance: one that could be
+ * foretold may be the name of a Job of the customer, or be taken to hold every plan up.
+ */
 async function runAgain(
   api: ReleaseApi,
   { resource, manifest, isDryRun }: Wish,
@@ -115,7 +119,7 @@ async function runAgain(
     await api.delete(resource, seen, signal);
     return { message: "the Job that failed before is deleted, and made again", isTemporary: true };
   }
-  const name = `${manifest.metadata.name.slice(0, 55)}-again`;
+  const name = `${manifest.metadata.name.slice(0, 54).replace(/[-.]+$/, "")}-${randomUUID().slice(0, 8)}`;
   const other = { ...manifest, metadata: { ...manifest.metadata, name } };
   await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);
   return { did: "changed", overrides: [], fields: [".status"] };

@@ -261,7 +261,7 @@ function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDr
   const { manifest } = line;
   const { startedAt } = intent.rollout.status ?? {};
   const takesOver = isNamed(intent.takeOver, manifest);
-  const wasInstalled = intent.former.some((former) => refOf(former.manifest) === ref);
+  const wasInstalled = intent.installed.includes(ref);
   const isDone = intent.done.includes(ref);
   return { resource, manifest, takesOver, wasInstalled, isFrozen: keeps(intent, line), isDone, startedAt };
 }

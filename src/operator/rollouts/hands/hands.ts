@@ -13,6 +13,8 @@ export interface Intent {
   readonly objects: readonly ReleaseObject[];
   /** What is there by the content before. */
   readonly former: readonly ReleaseObject[];
+  /** Refs of objects that an earlier rollout has brought: one that others have restored since, with the labels, is still ours. */
+  readonly installed: readonly string[];
   /** Secrets of the configuration that this content and others before have read. Left out: those of `former`. */
   readonly formerSecrets?: readonly SecretPlace[];
   /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */

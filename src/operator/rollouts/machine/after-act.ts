@@ -40,8 +40,18 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   };
   if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {
     const message = `${problems.length} are not of this deployment, and wait for spec.takeOver or a denial: ${named(problems)}`;
+    const said: Said[] = [
+      permitted(undefined),
+      ["Planned", "False", "NotOurs", message],
+      [
+        "Approved",
+        "Unknown",
+        "AwaitingDecision",
+        "no plan can be approved while objects of the customer are in the way",
+      ],
+    ];
     // Nothing can be approved: what would be done is not shown yet.
-    return go("AwaitingApproval", [["Planned", "False", "NotOurs", message]], { ...fields, plannedDigest: undefined });
+    return go("AwaitingApproval", said, { ...fields, plannedDigest: undefined });
   }
   if (problems.length > 0) {
     const message = `${problems.length} may not be applied: ${named(problems)}`;

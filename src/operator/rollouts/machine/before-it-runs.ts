@@ -8,6 +8,8 @@ import { byAge, formerOf, isRunning, trailOf } from "./trail.ts";
 const RUNS_AT_MOST_MS = 2 * 3_600_000;
 /** A plan that is older is made again before it is applied. */
 const PLAN_HOLDS_MS = 5 * 60_000;
+/** What the customer does to the objects in the way brings no look of its own: they are looked at so often. */
+const TAKE_OVER_LOOK_MS = LOOK_AT_LEAST_MS;
 
 export function begun(facts: RolloutFacts): RolloutStep {
   return beforeItRuns(facts) ?? go("Planning", [["Planned", "Unknown", "InProgress", "it is tried out by dry runs"]]);
@@ -62,7 +64,10 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
   }
   // Fields that are to be taken over change what is shown: the approver is to see that plan.
   if (spec.approvedDigest === undefined && !isOfThisWish(facts)) return planAgain("what is asked for has changed");
-  if (conditionOf(rollout, "Planned")?.reason === "NotOurs") return wait(untilDeadline(facts));
+  // Without a digest no plan was shown, also where a policy says auto: objects of the customer are in the way.
+  if (status?.plannedDigest === undefined) {
+    return planAgeMs(facts) < TAKE_OVER_LOOK_MS ? wait(untilDeadline(facts)) : planning(facts);
+  }
   const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is === "given") return go("Queued", [said], { approvalLine: undefined });
   return wait(untilDeadline(facts), [said]);
@@ -110,13 +115,16 @@ function isOfThisWish({ rollout }: RolloutFacts): boolean {
 }
 
 function isPlanFresh(facts: RolloutFacts): boolean {
-  const { rollout, siblings, now } = facts;
-  const { plannedAt = "", formerContent, formerDigest } = rollout.status ?? {};
+  const { rollout, siblings } = facts;
+  const { formerContent, formerDigest } = rollout.status ?? {};
   const { former } = trailOf(siblings);
-  const ageMs = now.getTime() - Date.parse(plannedAt);
-  return (
-    isOfThisWish(facts) && ageMs <= PLAN_HOLDS_MS && former?.name === formerContent && former?.digest === formerDigest
-  );
+  const isOfFormer = former?.name === formerContent && former?.digest === formerDigest;
+  return isOfThisWish(facts) && planAgeMs(facts) <= PLAN_HOLDS_MS && isOfFormer;
+}
+
+/** Since its dry runs began. */
+function planAgeMs({ rollout: { status }, now }: RolloutFacts): number {
+  return now.getTime() - Date.parse(status?.plannedAt ?? "");
 }
 
 /** Nothing is begun after the deadline. */

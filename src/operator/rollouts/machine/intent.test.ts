@@ -58,6 +58,14 @@ describe("a Job that the installed content has completed is not run again", () =
   });
 });
 
+test("what an earlier rollout has brought: forward also what one has left, and on the way back the former content", () => {
+  const rollout = new RolloutWorld().add("r", "update");
+  const both = contents(OWN, FORMER);
+  const names = ({ intent }: Course) => intent.installed.map((ref) => ref.split("/").at(-1)).join(" ");
+  expect(names(forward(rollout, both, ["shop"]))).toBe("db account api old left elsewhere");
+  expect(names(backward(rollout, both, ["shop"]))).toBe("db account api old");
+});
+
 describe.each<RolloutAction>(["install", "update"])("an %s", (action) => {
   const rollout = new RolloutWorld().add("r", action);
   const closed = ["Deployment.apps/closed/elsewhere"];

@@ -35,14 +35,14 @@ export interface Course {
  */
 export function forward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const former = [...(contents.former?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
-  return course(rollout, contents, contents.own?.objects ?? [], former, accepted);
+  return course(rollout, contents, contents.own?.objects ?? [], former, former, accepted);
 }
 
 /** Back to the former content: what the new one has beyond it is deleted. */
 export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const beyond = [...(contents.own?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
   const objects = contents.former?.objects ?? [];
-  const { intent, left } = course(rollout, contents, objects, without(beyond, objects), accepted);
+  const { intent, left } = course(rollout, contents, objects, without(beyond, objects), objects, accepted);
   // Also of objects that are in both contents: the newer one reads other values.
   return { intent: { ...intent, formerSecrets: secretsNamed(beyond, rollout.spec.deploymentId) }, left };
 }
@@ -69,6 +69,7 @@ function course(
   contents: Contents,
   objects: readonly ReleaseObject[],
   former: readonly ReleaseObject[],
+  installed: readonly ReleaseObject[],
   accepted: readonly string[],
 ): Course {
   const isOpen = ({ manifest }: ReleaseObject): boolean => accepted.includes(manifest.metadata.namespace ?? "");
@@ -79,6 +80,7 @@ function course(
   const intent: Intent = {
     ...{ rollout, objects, done: doneJobs(objects, contents.former?.objects ?? []) },
     former: unique(former.filter(isOpen)),
+    installed: [...new Set(installed.map(refOfLine))],
     formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
     takeOver: rollout.spec.takeOver ?? [],

@@ -76,6 +76,11 @@ function sibling(state: RolloutState): readonly Rollout[] {
   return each === undefined ? [] : [{ ...each, status: { state, startedAt: at(-5) } }];
 }
 
+/** Objects of the customer are, as the plan of so many minutes ago has found. */
+function inTheWay(minutesAgo: number): RolloutStatus {
+  return { plannedDigest: undefined as never, plannedAt: at(-minutesAgo) };
+}
+
 const auto = mergePolicies([{ spec: RELEASES_AUTO }]);
 const deny = mergePolicies([{ spec: { rules: [{ pattern: "release/update", decision: "deny" }] } }]);
 
@@ -96,6 +101,14 @@ describe("each pair of states, by what leads from one to the other", () => {
     ["Planning", "wait", { obstacle: "rights" }],
     ["Planning", "wait", { siblings: sibling("Gating") }],
     ["AwaitingApproval", "wait", {}],
+    ["AwaitingApproval", "wait", { status: inTheWay(0.9) }],
+    ["AwaitingApproval", "plan", { status: inTheWay(1) }],
+    ["AwaitingApproval", "wait", { status: inTheWay(0.9), policy: auto }],
+    ["AwaitingApproval", "plan", { status: inTheWay(1), policy: auto }],
+    ["AwaitingApproval", "wait", { status: inTheWay(1), obstacle: "rights" }],
+    ["AwaitingApproval", "wait", { status: inTheWay(1), accepted: [] }],
+    ["AwaitingApproval", "wait", { status: inTheWay(1), siblings: sibling("Gating") }],
+    ["AwaitingApproval", "end Failed", { status: inTheWay(1), spec: { deadline: at(0) } }],
     ["AwaitingApproval", "go Queued", { spec: APPROVED }],
     ["AwaitingApproval", "go Queued", { policy: auto }],
     ["AwaitingApproval", "wait", { spec: { approvedDigest: DIGEST.replace("a", "b") } }],

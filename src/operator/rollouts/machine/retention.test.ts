@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
-import { silentLogger } from "../../../base/log.ts";
+import { describe, expect, test } from "vitest";
+import { type Logger, silentLogger } from "../../../base/log.ts";
 import { EXPIRES_AT_ANNOTATION } from "../../../crds/group.ts";
 import type { RolloutState } from "../../../crds/kinds/rollout.ts";
 import { planAccount, rolloutAccount } from "../../../crds/release-names.ts";
+import { ApiError } from "../../../kube/client/api-error.ts";
 import type { RolloutLeftOver } from "../../access/rollout-access.ts";
 import { line } from "../../testing/release-cluster.ts";
 import { RolloutWorld } from "../../testing/rollout-world.ts";
@@ -188,31 +189,73 @@ test("a Secret stays as long as a content names it, and a day for the content th
   expect([left(23), left(25)]).toEqual([[], ["cfg-other"]]);
 });
 
-test("the sweep deletes a Secret by its uid, and nothing is listed where releases bring none", async () => {
-  const world = history("Succeeded");
-  const deleted: string[] = [];
-  const metadata = { ...world.rollout("r-rel-0").metadata, name: "cfg-other", uid: "u-9" };
-  world.clock.advance(2 * DAY_MS);
-  const sweeping = async (secrets?: () => Promise<readonly { metadata: typeof metadata }[]>) =>
-    sweepRollouts(
-      {
-        ...{ fence: () => undefined, clock: world.clock, log: silentLogger, metrics: { removed: () => undefined } },
-        client: {
-          delete: async ({ plural }, { name }, { preconditions }) => {
-            deleted.push(`${plural} ${name} ${preconditions?.uid}`);
-            return true;
+describe("the sweep of Secrets", () => {
+  const forbidden = () => new ApiError("may not", { status: 403, reason: "Forbidden" });
+
+  /** @param pages as the API server lists them; an error is what it answers in place of a page */
+  function sweeping(pages: readonly (readonly string[] | Error)[] | undefined, refuses: readonly string[] = []) {
+    const world = history("Succeeded");
+    const { metadata } = world.rollout("r-rel-0");
+    const late = { ...known(world)[0], metadata: { ...metadata, name: "rel-unnamed" } } as KnownContent;
+    const deleted: string[] = [];
+    const warned: string[] = [];
+    world.clock.advance(2 * DAY_MS);
+    async function* secrets() {
+      for (const page of pages ?? []) {
+        if (page instanceof Error) throw page;
+        yield page.map((name) => ({ metadata: { ...metadata, name, uid: `uid of ${name}` } }));
+      }
+    }
+    const run = () =>
+      sweepRollouts(
+        {
+          ...{ fence: () => undefined, clock: world.clock, metrics: { removed: () => undefined } },
+          log: { ...silentLogger, warn: (_: object, message: string) => void warned.push(message) } as Logger,
+          client: {
+            delete: async ({ plural }, { name }, { preconditions }) => {
+              if (refuses.includes(name)) throw forbidden();
+              deleted.push(`${plural} ${name}, ${plural === "secrets" ? preconditions?.uid : ""}`);
+              return true;
+            },
           },
+          access: { leftOvers: async () => [] },
+          rollouts: () => [...world.rollouts.values()],
+          contents: () => [...known(world), late],
+          ...(pages && { secrets }),
+          ...{ isServed: () => true, held: () => new Set<string>(), places: () => [] },
         },
-        access: { leftOvers: async () => [] },
-        rollouts: () => [...world.rollouts.values()],
-        contents: () => known(world),
-        ...(secrets && { secrets }),
-        ...{ isServed: () => true, held: () => new Set<string>(), places: () => [] },
-      },
-      new AbortController().signal,
-    );
-  await sweeping();
-  expect(deleted).toEqual([]);
-  await sweeping(async () => [{ metadata }]);
-  expect(deleted).toEqual(["secrets cfg-other u-9"]);
+        new AbortController().signal,
+      );
+    return { run, deleted, warned };
+  }
+  const CONTENT = "releasecontents rel-unnamed, ";
+
+  test("deletes each by its uid, of all pages, and lists nothing where releases bring none", async () => {
+    const none = sweeping(undefined);
+    await none.run();
+    expect(none.deleted).toEqual([CONTENT]);
+    const { run, deleted, warned } = sweeping([["cfg-1"], [], ["cfg-2"]]);
+    await run();
+    expect(deleted).toEqual([CONTENT, "secrets cfg-1, uid of cfg-1", "secrets cfg-2, uid of cfg-2"]);
+    expect(warned).toEqual([]);
+  });
+
+  test.each<[string, readonly (readonly string[] | Error)[], readonly string[], readonly string[]]>([
+    ["not be listed", [forbidden()], [], [CONTENT]],
+    ["not be listed further", [["cfg-1"], forbidden()], [], [CONTENT, "secrets cfg-1, uid of cfg-1"]],
+    ["not be deleted", [["cfg-1"]], ["cfg-1"], [CONTENT]],
+  ])("that may %s is told, and ends nothing else", async (_, pages, refuses, gone) => {
+    const { run, deleted, warned } = sweeping(pages, refuses);
+    await run();
+    expect(deleted).toEqual(gone);
+    expect(warned).toEqual(["secrets of releases that no deployment needs were not all deleted"]);
+  });
+
+  test("deletes a hundred at most, and what is no answer of the API server ends it", async () => {
+    const many = Array.from({ length: 70 }, (_, index) => `cfg-${index}`);
+    const { run, deleted } = sweeping([many, many, [], new Error("not asked for")]);
+    await run();
+    expect(deleted).toHaveLength(101);
+    await expect(sweeping([new Error("another process leads")]).run()).rejects.toThrow("another process leads");
+  });
 });

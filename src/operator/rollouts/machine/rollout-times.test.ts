@@ -238,3 +238,62 @@ describe("a right that is taken away in the midst of it", () => {
     expect(it.clock.monotonicMs()).toBeLessThan(600_000);
   });
 });
+
+describe("a right is missing from when it is, and not from when a policy was", () => {
+  /** Held for half an hour in this state; then a right is missing for so long. */
+  async function heldThenLocked(state: "Applying" | "Gating" | "Pruning" | "RollingBack", forMs: number) {
+    const it = world();
+    it.addInstalled("rel-1", [...V1, line("old")]);
+    it.addContent("rel-2", [line("api", state === "RollingBack" ? { is: "unhealthy" } : {}), line("web", { wave: 1 })]);
+    it.add("b", "update", "rel-2");
+    it.occasions.push({ name: "b", state, say: () => OBSTACLE.begins(it) });
+    let until = 0;
+    const { apply, health, prune } = it.ports.hands;
+    const guarded = <A extends unknown[], R>(act: (...given: A) => Promise<R>) => {
+      return async (...given: A): Promise<R> => {
+        if (it.clock.monotonicMs() < until) throw new ApiError("no", { status: 403, reason: "Forbidden" });
+        return act(...given);
+      };
+    };
+    it.hands = { apply: guarded(apply), health: guarded(health), prune: guarded(prune) };
+    await halfAnHour(it);
+    expect([it.state("b"), it.reason("b", "Permitted")]).toEqual([state, "False/RuleMissing"]);
+    OBSTACLE.ends(it);
+    until = it.clock.monotonicMs() + forMs;
+    return it;
+  }
+
+  test.each([
+    ["Applying", "Succeeded"],
+    ["Gating", "Succeeded"],
+    ["Pruning", "Succeeded"],
+    ["RollingBack", "RolledBack"],
+  ] as const)("in the state %s", async (state, end) => {
+    const it = await heldThenLocked(state, 60_000);
+    await it.untilState("b", "Succeeded", "RolledBack", "Failed");
+    expect([it.state("b"), it.reason("b", "Pruned")]).toEqual([end, "True/NothingLeft"]);
+    expect(it.reason("b", "Permitted")).toBe("True/RightsComplete");
+  });
+
+  test("also where an abort ends the hold", async () => {
+    const it = await heldThenLocked("Applying", 60_000);
+    it.say("b", { abortReason: "no" });
+    await it.untilState("b", "RolledBack", "Failed");
+    expect([it.state("b"), it.reason("b", "Healthy")]).toEqual(["RolledBack", "True/FormerHealthy"]);
+  });
+
+  test("and a way back that waits for a policy says so", async () => {
+    const it = await heldThenLocked("RollingBack", 0);
+    expect([it.reason("b", "Healthy"), it.message("b", "Healthy")]).toEqual([
+      ...["Unknown/InProgress", "the way back is held up: Permitted says by what"],
+    ]);
+  });
+
+  test("and one that is missing for good still ends it", async () => {
+    const it = await heldThenLocked("RollingBack", HOUR);
+    const startedMs = it.clock.monotonicMs();
+    await it.untilState("b", "RolledBack", "Failed");
+    expect([it.state("b"), it.reason("b", "Healthy")]).toEqual(["Failed", "False/FormerUnhealthy"]);
+    expect(it.clock.monotonicMs() - startedMs).toBeLessThan(300_000);
+  });
+});

@@ -17,8 +17,8 @@ export function planAgain(message: string): RolloutStep {
   return go("Planning", [["Planned", "Unknown", "InProgress", message]], { approvalLine: undefined });
 }
 
-export function held(obstacle: string): Wait {
-  return wait(AFTER_OBSTACLE_MS, [permitted(obstacle)]);
+export function held(obstacle: string, said: readonly Said[] = []): Wait {
+  return wait(AFTER_OBSTACLE_MS, [permitted(obstacle), ...said]);
 }
 
 export function permitted(obstacle: string | undefined): Said {

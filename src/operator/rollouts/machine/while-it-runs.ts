@@ -2,12 +2,22 @@ import type { RolloutReason } from "../../../crds/conditions.ts";
 import type { FinalRolloutState } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver, mayRollBack } from "./authority.ts";
-import { end, go, type RolloutFacts, type RolloutStep, type Said, type Wait, wait } from "./rollout-step.ts";
-import { held, isTimeOver, windowClosed } from "./said.ts";
+import {
+  conditionOf,
+  end,
+  go,
+  type RolloutFacts,
+  type RolloutStep,
+  type Said,
+  type Wait,
+  wait,
+} from "./rollout-step.ts";
+import { held, isTimeOver, permitted, windowClosed } from "./said.ts";
 
 /** Of a rollout's time, what is left for the way back. No wave begins in it. */
 const WAY_BACK_MS = 20 * 60_000;
 const LOOK_AGAIN_MS = 5_000;
+const HELD_WAY_BACK = "the way back is held up: Permitted says by what";
 
 /** What stops a rollout that changes the cluster. */
 export function whileItRuns(facts: RolloutFacts): RolloutStep | undefined {
@@ -78,8 +88,10 @@ function heldWave(step: Wait): RolloutStep {
   return { ...step, fields: { waveStartedAt: undefined } };
 }
 
+/** It may do so anew: how long a right has been missing counts from here, and not from when a policy was. */
 function waveGoesOn({ now }: RolloutFacts, state: "Applying" | "Gating"): RolloutStep {
-  return go(state, [["Applied", "Unknown", "InProgress", "it goes on"]], { waveStartedAt: timestamp(now) });
+  const said: Said[] = [permitted(undefined), ["Applied", "Unknown", "InProgress", "it goes on"]];
+  return go(state, said, { waveStartedAt: timestamp(now) });
 }
 
 export function pruning(facts: RolloutFacts): RolloutStep {
@@ -97,7 +109,7 @@ export function pruning(facts: RolloutFacts): RolloutStep {
   if (stopped !== undefined) return stopped;
   if (obstacle !== undefined) return heldWave(held(obstacle));
   return rollout.status?.waveStartedAt === undefined
-    ? go("Pruning", [], { waveStartedAt: timestamp(facts.now) })
+    ? go("Pruning", [permitted(undefined)], { waveStartedAt: timestamp(facts.now) })
     : { do: "act", act: "prune" };
 }
 
@@ -106,14 +118,17 @@ export function succeeded({ rollout: { spec } }: Pick<RolloutFacts, "rollout">, 
 }
 
 export function rollingBack(facts: RolloutFacts): RolloutStep {
-  const { accepted = [], obstacle } = facts;
+  const { rollout, accepted = [], obstacle } = facts;
   const message = (why: string): Said => ["Healthy", "False", "FormerUnhealthy", why];
   if (isTimeOver(facts)) return end("Failed", [message("its time was over before the former content was back")]);
   if (accepted.length === 0) {
     return end("Failed", [message("the deployment is accepted in no namespace any more: nothing could be taken back")]);
   }
   // Without a policy nothing holds the account to what a release may do, on the way back either.
-  return obstacle === undefined ? { do: "act", act: "restore" } : heldWave(held(obstacle));
+  if (obstacle !== undefined) return heldWave(held(obstacle, [["Healthy", "Unknown", "InProgress", HELD_WAY_BACK]]));
+  if (conditionOf(rollout, "Healthy")?.reason !== "InProgress") return { do: "act", act: "restore" };
+  const goesOn = `back to ${rollout.status?.formerContent}: it goes on`;
+  return go("RollingBack", [permitted(undefined), ["Healthy", "Unknown", "RollingBack", goesOn]]);
 }
 
 /** Only a time that is over leads here: what was cut by a crash is done again from the state that is stored. */
@@ -132,7 +147,7 @@ export function takeBack(
   message: string,
   without: FinalRolloutState = "Failed",
 ): RolloutStep {
-  const { rollout, policy } = facts;
+  const { rollout, policy, obstacle } = facts;
   const said: Said[] = [["Applied", "False", reason, message]];
   if (reason === "GateFailed") said.push(["Healthy", "False", "GateFailed", message]);
   if (rollout.status?.formerContent === undefined) return end(without, said);
@@ -140,14 +155,10 @@ export function takeBack(
     said[0] = ["Applied", "False", reason, `${message}; the customer's policy denies release/rollback`];
     return end(without, said);
   }
-  return go(
-    "RollingBack",
-    [said[0] as Said, ["Healthy", "Unknown", "RollingBack", `back to ${rollout.status.formerContent}: ${message}`]],
-    {
-      wave: 0,
-      waveStartedAt: undefined,
-    },
-  );
+  const back: Said = ["Healthy", "Unknown", "RollingBack", `back to ${rollout.status.formerContent}: ${message}`];
+  // It was held until now.
+  const anew = rollout.status.waveStartedAt === undefined && obstacle === undefined ? [permitted(undefined)] : [];
+  return go("RollingBack", [...anew, said[0] as Said, back], { wave: 0, waveStartedAt: undefined });
 }
 
 export function namespaceClosed(message: string): RolloutStep {

@@ -18,7 +18,15 @@ const line = (value: string) => ({
 });
 const intent = (value = "1", action = "update"): Intent => ({
   rollout: { spec: { action } } as Intent["rollout"],
-  ...{ objects: [line(value)], former: [], formerRef: undefined, done: [], takeOver: [], namespaces: ["shop"] },
+  ...{
+    objects: [line(value)],
+    former: [],
+    installed: [],
+    formerRef: undefined,
+    done: [],
+    takeOver: [],
+    namespaces: ["shop"],
+  },
 });
 const digest = (shown: Partial<Shown>, of = intent()): string => planned(of, { ...NOTHING, ...shown }).plannedDigest;
 
