@@ -103,7 +103,7 @@ describe("the first release", () => {
     const watching = vendor.watches(releaseId);
     await watching.says(/three-waves .* pending .* APPROVAL_PENDING/);
     const table = await customer.types(customer.line("kubectl get rout -n", rollout));
-    expect(table.split("\n")[0]).toMatch(/^NAME +DEPLOYMENT +ACTION +STATE +WAVE +CREATES +CHANGES +DELETES +AGE/);
+    expect(table.split("\n")[0]).toMatch(/^NAME +DEPLOYMENT +ACTION +VERSION +STATE +WAVE +CREATES +CHANGES +DELETES +AGE/);
     const created = `create Deployment.apps/${SHOP}/${FRONT}`;
     expect(await customer.types(customer.line("kubectl describe rout", rollout))).toContain(created);
     expect(await customer.types(customer.line("{range .status.plan.changes", rollout))).toContain(created);
