@@ -299,7 +299,8 @@ describe("what was given way to", () => {
     expect(world.compared(name)).toMatchObject({ status: "Unknown", reason: "OverridesFull" });
   });
 
-  test.each<[string, string, string]>([
+  test.each<[string, string, string, string?]>([
+    ["a map with a command below it", "conf", "it's.kubectl", "it's"],
     ["a command in a key", "conf", "kubectl"],
     ["a command in a quoted key", "conf", `it's "kubectl"`],
     ["a command in the object's name", "kubectl-tools", "key"],
@@ -308,7 +309,7 @@ describe("what was given way to", () => {
     ["a path that is cut", "conf", "k".repeat(250)],
     ["a path that is cut, with a secret", "conf", `${"hunter2.".repeat(30)}${"k".repeat(13)}`],
     ["a command behind the cut", "conf", `${"k".repeat(240)} kubectl`],
-  ])("is known again as it is stored: %s", async (_, name, key) => {
+  ])("is known again as it is stored: %s", async (_, name, key, given = `${key}.deep`) => {
     const world = new World();
     const { manifest } = line("ConfigMap", name);
     const ref = `ConfigMap/shop/${name}`;
@@ -319,7 +320,7 @@ describe("what was given way to", () => {
     world.looks = new Map([[ref, look as MemberLook]]);
     await world.look();
     expect(world.rollouts[0]?.status?.drift).toHaveLength(1);
-    const known = toldOverride({ ref, field: `.data.${key}.deep`, manager: "their-editor" });
+    const known = toldOverride({ ref, field: `.data.${given}`, manager: "their-editor" });
     const [one = rollout("one", "Succeeded", 1)] = world.rollouts;
     const fields = plan([known]);
     world.rollouts = [
@@ -333,7 +334,7 @@ describe("what was given way to", () => {
   });
 });
 
-test("neither a Job that is gone, with a name of its own or of a hook, nor its fields after a setup are told", async () => {
+test("no Job that is gone is told: of a setup, of a hook, or with a name of its own", async () => {
   const world = new World();
   const job = (name: string, more: Partial<ReleaseObject> = {}): ReleaseObject => {
     const { manifest } = line("Job", name);
@@ -347,13 +348,14 @@ test("neither a Job that is gone, with a name of its own or of a hook, nor its f
   expect(world.compared()).toMatchObject({ status: "True" });
 });
 
-test.each<[string, RolloutState]>([
-  ["begins", "Applying"],
-  ["runs from beginning to end", "Succeeded"],
-])("nothing is written where another rollout %s during the look", async (_, state) => {
+test.each<[string, RolloutState, number]>([
+  ["begins", "Applying", 2],
+  ["begins in the second in which this one began", "Applying", 1],
+  ["runs from beginning to end", "Succeeded", 2],
+])("nothing is written where another rollout %s during the look", async (_, state, minute) => {
   const world = new World();
   world.looks.set(REF, "missing");
-  world.duringLook = () => world.rollouts.push(rollout("two", state, 2));
+  world.duringLook = () => world.rollouts.push(rollout("two", state, minute));
   expect(await world.look()).toBeUndefined();
   expect(world.written).toEqual([]);
 });

@@ -58,14 +58,14 @@ export function driftOf(
     } else if (!frozen && given !== undefined) {
       for (const { field, manager } of lostFields(manifest, look.managedFields, look.live)) {
         const line = stored({ ref, field, ...(manager !== undefined && { manager }) });
-        if (!isGiven({ ref, field }, given) && !isGiven(line, given)) found.push(line);
+        if (!isGiven(line, given)) found.push(line);
       }
     }
   }
   return { drift: found.slice(0, MAX_DRIFT), unseen };
 }
 
-/** @param line as it was found, or as it is stored: what is given was stored, and lost quotes with a command in it. */
+/** Both as they are stored: one that holds a command has lost its quotes. */
 function isGiven({ ref, field = "" }: Drift, given: readonly GivenField[]): boolean {
   const path = unquoted(field);
   return given.some((each) => {
