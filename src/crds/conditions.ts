@@ -71,7 +71,7 @@ const MANAGED_DEPLOYMENT_CONDITIONS = {
   Observed: ["CachesSynced", "Forbidden", "Starting", "TooLarge", "WatchStale"],
   WorkloadsHealthy: ["AllHealthy", "SomeUnhealthy", "SomeUnknown"],
   /** Whether what a release installed is as the release has it. */
-  AsReleased: ["NoDrift", "Drifted"],
+  AsReleased: ["NoDrift", "Drifted", "NotCompared"],
 } as const;
 
 const DEBUG_SESSION_CONDITIONS = {
@@ -156,6 +156,8 @@ const ROLLOUT_CONDITIONS = {
   ],
   Pruned: ["InProgress", "NothingLeft", "SomeLeft", "ContentMissing", "NamespaceClosed", "TimeOver"],
   Overridden: ["NoOverrides", "FieldsLeft"],
+  /** Of the one that brought what is installed: whether `status.drift` tells all of it. Absent: it was not looked at yet. */
+  Compared: ["AllCompared", "ContentMissing", "ContentChanged", "NamespaceClosed", "NotReadable", "OverridesFull"],
   Permitted: PERMITTED_REASONS,
 } as const;
 

@@ -42,11 +42,9 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
     else if (isStopped(change.object) && !isStopped(change.previous)) running.stop(uid);
   });
   const sweeping = { client, access, fence, clock, log, metrics };
-  const kept = new ReleaseContents((name, signal) =>
-    client.get<ReleaseContent>(releaseContents, { namespace: grantsNamespace, name }, signal),
-  );
-  const ports = rolloutPorts(parts, parts.rolloutHands ?? clusterHands(parts, access), running, kept);
-  const drift = driftPorts(parts, kept);
+  const ports = rolloutPorts(parts, parts.rolloutHands ?? clusterHands(parts, access), running, contentsOf(parts));
+  // A cache of its own: looks at many deployments would push out the contents that gates ask for every few seconds.
+  const drift = driftPorts(parts, contentsOf(parts));
   const ofDeployment = ({ spec }: Rollout) => driftKeys(drift.rolloutsOf(spec.deploymentId));
   return {
     sweep: (signal) =>
@@ -114,22 +112,31 @@ function clusterHands(
   });
 }
 
-function driftPorts({ client, caches, fence, metrics }: OperatorParts, contents: ReleaseContents): DriftPorts {
+function contentsOf({ client, config: { grantsNamespace: namespace } }: OperatorParts): ReleaseContents {
+  return new ReleaseContents((name, signal) =>
+    client.get<ReleaseContent>(releaseContents, { namespace, name }, signal),
+  );
+}
+
+function driftPorts(
+  { client, caches, fence, metrics, serverClock }: OperatorParts,
+  contents: ReleaseContents,
+): DriftPorts {
   const looks = new MemberLooks(client.exchange);
   return {
     rollout: (key) => caches.rollouts?.store.get(key),
     rolloutsOf: (deploymentId) => caches.rolloutsOf(deploymentId),
     accepted: (deploymentId) => caches.acceptedOf(deploymentId),
-    objectsOf: async (content, deploymentId, signal) =>
-      (await contents.read(content, deploymentId, false, signal)).objects,
+    contentOf: (content, deploymentId, signal) => contents.read(content, deploymentId, false, signal),
     looksAt: (objects, deploymentId, signal) => looks.of(objects, deploymentId, signal),
-    writeDrift: ({ metadata: { name, namespace, resourceVersion } }, drift, signal) => {
-      const body = { metadata: { resourceVersion }, status: { drift: drift ?? null } };
+    writeDrift: ({ metadata: { name, namespace, resourceVersion } }, { drift, conditions }, signal) => {
+      const body = { metadata: { resourceVersion }, status: { drift: drift ?? null, conditions } };
       const key = { name, ...(namespace !== undefined && { namespace }) };
       return client.patch<Rollout>(rolloutKind, key, { type: "merge", body }, { subresource: "status" }, signal);
     },
     fence,
     redact: (text) => redactText(text, metrics.redacted),
+    now: () => serverClock.wallNow(),
   };
 }
 

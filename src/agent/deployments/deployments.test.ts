@@ -323,8 +323,13 @@ describe("a deployment", () => {
     await world.run();
     expect([status()?.release, asReleased()]).toEqual([undefined, undefined]);
     const release = { releaseId: "rel_1", version: "1.4.0", appliedAt: "2026-01-01T12:00:00Z", rollout: "duop-1" };
+    const notCompared = "could not be looked at: ConfigMap/shop/web";
     const ref = "Deployment.apps/shop/web";
-    world.installed = { ...release, drift: [{ ref, field: ".spec.replicas", manager: "argocd" }, { ref }] };
+    world.installed = {
+      ...release,
+      drift: [{ ref, field: ".spec.replicas", manager: "argocd" }, { ref }],
+      notCompared,
+    };
     await world.run();
     expect(asReleased()).toMatchObject({ status: "False", reason: "Drifted" });
     expect(asReleased()?.message).toBe(`${ref} .spec.replicas is argocd's; ${ref} is missing`);
@@ -333,9 +338,12 @@ describe("a deployment", () => {
       version: "1.4.0",
       drift: [expect.any(String), `${ref} is missing`],
     });
-    world.installed = { ...release, drift: [] };
+    world.installed = { ...release, drift: [], notCompared: undefined };
     await world.run();
     expect(asReleased()).toMatchObject({ status: "True", reason: "NoDrift" });
+    world.installed = { ...release, drift: [], notCompared };
+    await world.run();
+    expect(asReleased()).toMatchObject({ status: "Unknown", reason: "NotCompared", message: notCompared });
     world.installed = undefined;
     world.clock.advance(60_000);
     await world.run();

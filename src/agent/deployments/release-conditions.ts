@@ -24,9 +24,12 @@ export function releaseOf({
   };
 }
 
-/** Whether others have changed what the release installed. */
-export function driftCondition({ drift, rollout }: Installed): DeploymentCondition {
+/** Whether others have changed what the release installed. True only where the operator has looked at all of it. */
+export function driftCondition({ drift, notCompared, rollout }: Installed): DeploymentCondition {
   if (drift.length === 0) {
+    if (notCompared !== undefined) {
+      return { type: "AsReleased", status: "Unknown", reason: "NotCompared", message: notCompared };
+    }
     return {
       type: "AsReleased",
       status: "True",

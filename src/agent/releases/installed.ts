@@ -1,7 +1,8 @@
 import type { StoredError } from "../../contract/wire/stored-error.ts";
+import type { RolloutConditionType } from "../../crds/conditions.ts";
 import { installedRelease } from "../../crds/kinds/installed-release.ts";
 import type { Drift, Rollout } from "../../crds/kinds/rollout.ts";
-import { printableLine } from "../../crds/printable.ts";
+import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 import { stored } from "./rollout-progress.ts";
 import { FINAL_STATES } from "./wish.ts";
 
@@ -14,6 +15,8 @@ export interface Installed {
   readonly rollout: string;
   /** What others have changed of it, or deleted. */
   readonly drift: readonly Drift[];
+  /** Why `drift` may not be all; undefined: the operator has compared everything. */
+  readonly notCompared: string | undefined;
 }
 
 /** A workload that carries the deployment's label. */
@@ -51,7 +54,15 @@ export function installedOf(
     appliedAt: status?.finishedAt,
     rollout: metadata.name,
     drift: status?.drift ?? [],
+    notCompared: notCompared(found.rollout),
   };
+}
+
+function notCompared({ status }: Rollout): string | undefined {
+  const type: RolloutConditionType = "Compared";
+  const compared = status?.conditions?.find((each) => each.type === type);
+  if (compared?.status === "True") return undefined;
+  return printableLine(compared?.message ?? "", MAX_API_ERROR) || "the operator has not compared what is installed yet";
 }
 
 /** For people: object, field and manager. */

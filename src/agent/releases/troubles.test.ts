@@ -10,7 +10,7 @@ const record = (changes: Partial<ReleaseRecord> = {}): ReleaseRecord => ({
 });
 const installed = (drift: Installed["drift"] = []): Installed => ({
   ...{ releaseId: "rel_1", version: "1", appliedAt: undefined, rollout: "duop-1" },
-  drift,
+  ...{ drift, notCompared: undefined },
 });
 const member = (isUnhealthy: boolean, name = "deployment/shop/web"): Member => ({
   resourceId: "web",

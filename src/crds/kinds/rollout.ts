@@ -144,6 +144,8 @@ const Spec = Type.Object(
   ),
 );
 
+/** A list of this length may have been cut. */
+export const MAX_OVERRIDES = 50;
 const Override = Type.Object({
   ref: ObjectRef,
   field: Type.String({ maxLength: 256 }),
@@ -158,7 +160,7 @@ const Plan = Type.Object({
   unchanged: Count,
   // The customer reads these; the objects themselves stand in the content.
   changes: Type.Optional(Type.Array(Line(0, 400), { maxItems: 100, "x-kubernetes-list-type": "atomic" })),
-  overrides: Type.Optional(Type.Array(Override, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
+  overrides: Type.Optional(Type.Array(Override, { maxItems: MAX_OVERRIDES, "x-kubernetes-list-type": "atomic" })),
   refused: Type.Optional(Type.Array(Refusal, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
 });
 

@@ -6,7 +6,7 @@ import type { Drift } from "../../../src/crds/kinds/rollout.ts";
 import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect, type WireRequest } from "../../../src/kube/client/connection.ts";
-import { driftOf } from "../../../src/operator/rollouts/drift/drift.ts";
+import { type Comparison, driftOf } from "../../../src/operator/rollouts/drift/drift.ts";
 import { MemberLooks } from "../../../src/operator/rollouts/drift/member-looks.ts";
 import type { Override } from "../../../src/operator/rollouts/give-way.ts";
 import { signal } from "../wait.ts";
@@ -58,13 +58,20 @@ async function installed(shop: string, ...objects: ReleaseObject[]): Promise<(Ov
   return [...overrides];
 }
 
-async function drift(
+async function compared(
   objects: readonly ReleaseObject[],
   given: readonly (Override & { ref: string })[] = [],
-): Promise<readonly Drift[]> {
+): Promise<Comparison> {
   asked.length = 0;
   const looks = await new MemberLooks(new Client(operator).exchange).of(objects, "dep_1", signal());
-  return driftOf(objects, (ref) => looks.get(ref) ?? "unreadable", given);
+  const record = { given, drift: [], stored: (line: Drift) => line };
+  return driftOf(objects, (ref) => looks.get(ref) ?? "unreadable", record);
+}
+
+async function drift(...args: Parameters<typeof compared>): Promise<readonly Drift[]> {
+  const { drift: found, unseen } = await compared(...args);
+  expect(unseen).toEqual([]);
+  return found;
 }
 
 const kubectl = (...args: readonly string[]) => cluster().kubectl(args);
@@ -168,6 +175,6 @@ test("without its role in a namespace the operator tells nothing of what is ther
   const objects = [member(configMap(shop, "conf", { a: "1" }))];
   await installed(shop, ...objects);
   await world.send("DELETE", pathOf(objects[0]?.manifest as ReleaseManifest));
-  expect(await drift(objects)).toEqual([]);
+  expect(await compared(objects)).toEqual({ drift: [], unseen: [`ConfigMap/${shop}/conf`] });
   onTestFinished(() => expect(asked).not.toEqual([]));
 });

@@ -19,38 +19,63 @@ interface GivenField {
   readonly field: string;
 }
 
+/** What the status of rollouts has on record. */
+export interface OnRecord {
+  /** Undefined: there are more fields of others than a status lists, so that no field can be judged. */
+  readonly given: readonly GivenField[] | undefined;
+  readonly drift: readonly Drift[];
+  /** A line as a status has it: without secrets and commands, and cut. */
+  readonly stored: (line: Drift) => Drift;
+}
+
+export interface Comparison {
+  readonly drift: readonly Drift[];
+  /** References of objects that could not be looked at; what is on record of them stays. */
+  readonly unseen: readonly string[];
+}
+
 /**
  * What of these objects is not as the release has applied it. Pure. What the rollout has given way to is no drift, and
  * neither are fields of frozen objects, which a later release leaves as they are whatever it says of them.
- *
- * @param given what the status of the rollout lists; as long as it can be, and more fields may have been given way to
  */
 export function driftOf(
   objects: readonly ReleaseObject[],
   lookOf: (ref: string) => MemberLook,
-  given: readonly GivenField[],
-): readonly Drift[] {
+  { given, drift: before, stored }: OnRecord,
+): Comparison {
   const found: Drift[] = [];
+  const unseen: string[] = [];
   for (const { manifest, frozen } of objects) {
     const ref = refOf(manifest);
     const look = lookOf(ref);
-    if (look === "unreadable") continue;
-    if (look === "missing") {
+    if (look === "unreadable") {
+      const { ref: known } = stored({ ref });
+      unseen.push(known);
+      found.push(...before.filter((each) => each.ref === known));
+    } else if (look === "missing") {
       // A Job that has done its work may be cleared away.
-      if (kindAndGroup(manifest) !== "Job.batch") found.push({ ref });
-      continue;
+      if (kindAndGroup(manifest) !== "Job.batch") found.push(stored({ ref }));
+    } else if (!frozen && given !== undefined) {
+      for (const { field, manager } of lostFields(manifest, look.managedFields, look.live)) {
+        const line = stored({ ref, field, ...(manager !== undefined && { manager }) });
+        if (!isGiven(line, given)) found.push(line);
+      }
     }
-    if (frozen || given.length >= MAX_DRIFT) continue;
-    const lost = lostFields(manifest, look.managedFields, look.live).filter(({ field }) => !isGiven(ref, field, given));
-    found.push(...lost.map(({ field, manager }) => ({ ref, field, ...(manager !== undefined && { manager }) })));
   }
-  return found.slice(0, MAX_DRIFT);
+  return { drift: found.slice(0, MAX_DRIFT), unseen };
 }
 
-function isGiven(ref: string, field: string, given: readonly GivenField[]): boolean {
-  return given.some(
-    (each) => each.ref === ref && (each.field === field || isBelow(each.field, field) || isBelow(field, each.field)),
-  );
+/** Both as they are stored: one that holds a command has lost its quotes. */
+function isGiven({ ref, field = "" }: Drift, given: readonly GivenField[]): boolean {
+  const path = unquoted(field);
+  return given.some((each) => {
+    const other = unquoted(each.field);
+    return each.ref === ref && (other === path || isBelow(other, path) || isBelow(path, other));
+  });
+}
+
+function unquoted(field: string): string {
+  return field.replace(/["']/g, "");
 }
 
 function isBelow(field: string, other: string): boolean {
