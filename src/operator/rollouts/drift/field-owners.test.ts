@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isRecord } from "../../../base/is-record.ts";
 import { type FieldOwner, lostFields } from "./field-owners.ts";
 
@@ -97,6 +97,20 @@ test("a field that has the release's value again is not lost, although another o
   });
   expect(lostFields(manifest(template), owners, live("app:2"))).toHaveLength(1);
   expect(lostFields(manifest(template), owners, live("app:1"))).toEqual([]);
+});
+
+test("a list of thousands is compared as one value: no element is looked for among all the others", () => {
+  const env = Array.from({ length: 3_000 }, (_, n) => ({ name: `v${n}`, value: "1" }));
+  const keys = Object.fromEntries(env.map(({ name }) => [`k:{"name":"${name}"}`, { "f:value": {} }]));
+  const spec = (list: readonly object[]) => ({ template: { spec: { containers: [{ name: "c", env: list }] } } });
+  const parse = vi.spyOn(JSON, "parse");
+  onTestFinished(() => parse.mockRestore());
+  const owners = [ours({ "f:spec": container({}) }), theirs({ "f:spec": container({ "f:env": keys }) })];
+  const field = '.spec.template.spec.containers[name="c"].env';
+  expect(lostFields(manifest(spec(env)), owners, manifest(spec(env.toReversed())))).toEqual([
+    { field, manager: "kubectl-edit" },
+  ]);
+  expect(parse.mock.calls.length).toBeLessThan(100);
 });
 
 describe("of any object", () => {

@@ -62,6 +62,9 @@ export function lostFields(
   return found;
 }
 
+/** A list's elements are found by their keys, each among all: a longer list is compared as one value. */
+const MAX_ELEMENTS = 300;
+
 function isRelease({ manager, operation }: FieldOwner): boolean {
   return manager === RELEASE_FIELD_MANAGER && operation === "Apply";
 }
@@ -79,7 +82,7 @@ function collect(value: unknown, live: unknown, owners: Owners, path: string, fo
     }
     return;
   }
-  if (Array.isArray(value) && isSplit) {
+  if (Array.isArray(value) && isSplit && value.length <= MAX_ELEMENTS) {
     for (const [index, each] of value.entries()) collectElement(each, index, live, owners, path, found);
     return;
   }
