@@ -80,6 +80,7 @@ function course(
     ...{ rollout, objects, done: doneJobs(objects, contents.former?.objects ?? []) },
     former: unique(former.filter(isOpen)),
     formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
+    installedSecrets: secretsNamed(contents.former?.objects ?? [], rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,
