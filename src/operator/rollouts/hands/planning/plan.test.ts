@@ -128,7 +128,7 @@ test("a line has as many fields as it has room for, the first ones, and says how
   expect(Math.max(...changes.map(({ length }) => length))).toBeLessThanOrEqual(400);
   expect(changes[0]).toMatch(/no more: \S+env\[0\], .*env\[5\], and 44 more fields$/);
   expect(changes.slice(1)).toEqual([
-    "change ConfigMap/shop/a: 1 fields",
+    "change ConfigMap/shop/a: fields: 1",
     expect.stringMatching(/^change ConfigMap\/shop\/b: .*env\[0\], .*, and 43 more fields$/),
   ]);
 });

@@ -99,9 +99,9 @@ function withFields(head: string, fields: readonly string[]): string {
   if (fields.length === 0) return head;
   let line = `${head}: ${fields.join(", ")}`;
   for (let told = fields.length - 1; line.length > MAX_LINE && told > 0; told -= 1) {
-    line = `${head}: ${fields.slice(0, told).join(", ")}, and ${fields.length - told} more fields`;
+    line = `${head}: ${fields.slice(0, told).join(", ")}, and ${fields.length - told} more ${told === fields.length - 1 ? "field" : "fields"}`;
   }
-  return line.length > MAX_LINE ? `${head}: ${fields.length} fields` : line;
+  return line.length > MAX_LINE ? `${head}: fields: ${fields.length}` : line;
 }
 
 /** Each class of lines has its share, so that none pushes another out; what one does not need is left to those after it. */
