@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../crds/release-names.ts";
 import { READS_NOTHING } from "../../crds/released/may-read.ts";
-import { RELEASE_KINDS, type ReleaseRules, refOf, releaseProblems } from "./release-rules.ts";
+import { adoptedProblems, RELEASE_KINDS, type ReleaseRules, refOf, releaseProblems } from "./release-rules.ts";
 
 const RULES: ReleaseRules = {
   ...{ kinds: RELEASE_KINDS, namespaces: ["shop"], registries: [], mayExpose: false },
@@ -404,4 +404,31 @@ describe("a text", () => {
     for (let depth = 0; depth < 100_000; depth += 1) spec = { spec };
     expect(problems([object("v1", "ConfigMap", { spec })])).toHaveLength(1);
   });
+});
+
+const secretEnv = { env: [{ name: "A", valueFrom: { secretKeyRef: { name: "db-password", key: "p" } } }] };
+const FILE = "kubectl.kubernetes.io/last-applied-configuration";
+test.each<[string, ReleaseManifest, readonly string[]]>([
+  [
+    "what it reads",
+    deployment({}, secretEnv),
+    ["it reads Secret db-password, which releases.mayRead.secrets does not name"],
+  ],
+  [
+    "who its pods are",
+    deployment({ serviceAccountName: "theirs" }),
+    ["service account theirs is not the release's own"],
+  ],
+  ["what an account has", account({}, { annotations: { role: "a" } }), ["the annotation role may give it rights"]],
+  [
+    "nothing of what adoption removes, or the API server writes",
+    account({}, { uid: "u", annotations: { [FILE]: "{}" } }),
+    [],
+  ],
+  ["nothing of a claim that is bound", claim({ volumeName: "pv-1" }), []],
+])("of an object that is adopted are judged with the customer's fields: %s", (_, adopted, messages) => {
+  const ref = refOf(adopted);
+  expect(adoptedProblems(adopted, [line(deployment()), line(account({}))], RULES)).toEqual(
+    messages.map((message) => ({ ref, message: `as it would be then: ${message}` })),
+  );
 });

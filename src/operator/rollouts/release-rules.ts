@@ -11,6 +11,9 @@ import { textProblems } from "./text-rules.ts";
 /** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
 export const RELEASE_KINDS: readonly string[] = Object.keys(RELEASE_RESOURCES);
 
+/** Where kubectl keeps the file that it has applied; adoption removes it. */
+const FROM_FILE = "kubectl.kubernetes.io/last-applied-configuration";
+
 export interface ReleaseRules {
   /** Kind and group, as in {@link RELEASE_KINDS}. */
   readonly kinds: readonly string[];
@@ -51,26 +54,50 @@ export function releaseProblems(objects: readonly ReleaseObject[], rules: Releas
     const ref = refOf(manifest);
     const twice = seen.has(ref) ? ["the release has it twice"] : [];
     seen.add(ref);
-    const brings = (kind: string, name: string) => refs.has(`${kind}/${manifest.metadata.namespace ?? ""}/${name}`);
-    const bringsAccount = (name: string) => brings("ServiceAccount", name);
     const messages = [
       ...twice,
       ...placeProblems(manifest, rules),
       ...metadataProblems(manifest),
       ...textProblems(manifest),
-    ];
-    const template = templateOf(manifest);
-    if (template !== undefined) messages.push(...podProblems(template, { ...rules, bringsAccount }));
-    const pod = nodeAt(template, "spec");
-    messages.push(...readProblems(manifest, pod, rules.mayRead, brings));
-    messages.push(...accountProblems(manifest), ...claimProblems(manifest, pod));
-    messages.push(
+      ...reachProblems(manifest, refs, rules),
+      ...claimProblems(manifest, nodeAt(templateOf(manifest), "spec")),
       ...selectionProblems(manifest),
       ...scaleProblems(manifest, refs),
       ...exposureProblems(manifest, rules),
-    );
+    ];
     return messages.map((message) => ({ ref, message }));
   });
+}
+
+/**
+ * What is refused of an object of the customer's that a release adopts, as it is with the release's fields. What the customer
+ * has put into it stays, and a Secret, or an identity of a cloud, would reach the vendor's image by it. The policies let stay
+ * what was there before.
+ *
+ * @param objects what the release brings.
+ */
+export function adoptedProblems(
+  adopted: ReleaseManifest,
+  objects: readonly ReleaseObject[],
+  rules: ReleaseRules,
+): readonly RuleProblem[] {
+  const refs = new Set(objects.map(({ manifest }) => refOf(manifest)));
+  const { [FROM_FILE]: _, ...annotations } = nodeAt(adopted, "metadata", "annotations");
+  const judged = { ...adopted, metadata: { ...adopted.metadata, annotations } } as ReleaseManifest;
+  const ref = refOf(adopted);
+  return reachProblems(judged, refs, rules).map((message) => ({ ref, message: `as it would be then: ${message}` }));
+}
+
+/** What its pods may do and read, or who they are as its account. */
+function reachProblems(manifest: ReleaseManifest, refs: ReadonlySet<string>, rules: ReleaseRules): readonly string[] {
+  const brings = (kind: string, name: string) => refs.has(`${kind}/${manifest.metadata.namespace ?? ""}/${name}`);
+  const bringsAccount = (name: string) => brings("ServiceAccount", name);
+  const template = templateOf(manifest);
+  return [
+    ...(template === undefined ? [] : podProblems(template, { ...rules, bringsAccount })),
+    ...readProblems(manifest, nodeAt(template, "spec"), rules.mayRead, brings),
+    ...accountProblems(manifest),
+  ];
 }
 
 function placeProblems(manifest: ReleaseManifest, { kinds, namespaces }: ReleaseRules): readonly string[] {

@@ -1,9 +1,10 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { rolloutObjects } from "../../../src/crds/manifests/admission/release-account-admission.ts";
 import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL, RELEASE_FIELD_MANAGER } from "../../../src/crds/release-names.ts";
+import { READS_NOTHING } from "../../../src/crds/released/may-read.ts";
 import type { Intent, RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
 import { backward, type Contents, forward } from "../../../src/operator/rollouts/machine/intent.ts";
 import { eventually, signal } from "../wait.ts";
@@ -111,6 +112,56 @@ test("an object of the customer is adopted by their word alone: as its file has 
   expect((await hands.plan(next, signal())).plan.changes?.[0]).toBe(`delete Deployment.apps/${shop}/api`);
   expect(await applied(hands, next)).toMatchObject({ changed: 1, failures: [] });
   expect((await world.read(configMap(shop, "settings", {})))?.data).toEqual({ b: "ours", edited: "1" });
+});
+
+describe("what the customer has put into an object by another tool than kubectl's file, and would reach the vendor's image", () => {
+  /** As Helm, or `kubectl set env`, leaves it: none of it is a field of the release. */
+  const adopting = async (pod: object, template: object = {}): Promise<Intent> => {
+    const shop = await world.namespace();
+    const theirs = member(deployment(shop, "api")).manifest;
+    const { apiVersion, kind, metadata } = theirs;
+    await world.change(theirs);
+    await world.change({ apiVersion, kind, metadata, spec: { template: { ...template, spec: pod } } }, "helm");
+    const objects = [member(deployment(shop, "api", { image: "registry.example/vendor:1" }))];
+    return { ...(await world.intent("install", { objects, namespaces: [shop] })), takeOver: NAMED };
+  };
+  const valueFrom = { secretKeyRef: { name: "db-password", key: "p" } };
+  const withPassword = { containers: [{ name: "c", env: [{ name: "DB_PASSWORD", valueFrom }] }] };
+  const reads = "as it would be then: it reads Secret db-password, which releases.mayRead.secrets does not name";
+
+  test.each<[string, object, object, string]>([
+    ["a variable", withPassword, {}, reads],
+    ["a pull secret", { imagePullSecrets: [{ name: "db-password" }] }, {}, reads],
+    [
+      "a role of a cloud, which the policy lets stay",
+      {},
+      { metadata: { annotations: { "iam.amazonaws.com/role": "admin" } } },
+      "as it would be then: the annotation iam.amazonaws.com/role may not be on a pod",
+    ],
+    [
+      "the node's network, which the API server's policy sees in the dry run",
+      { hostNetwork: true },
+      {},
+      "a rollout runs no pod in the node's own network, processes or IPC",
+    ],
+  ])("is refused in the plan: %s", async (_, pod, template, words) => {
+    const intent = await adopting(pod, template);
+    const { problems, awaitsTakeOver } = await (await world.hands()).plan(intent, signal());
+    expect(problems).toEqual([
+      { ref: `Deployment.apps/${intent.namespaces[0]}/api`, message: expect.stringContaining(words) },
+    ]);
+    expect(awaitsTakeOver).toBe(false);
+  });
+
+  test("is named in the plan where releases may read it", async () => {
+    const intent = await adopting(withPassword);
+    const hands = await world.hands({}, undefined, undefined, { ...READS_NOTHING, secrets: ["db-*"] });
+    const { plan, problems } = await hands.plan(intent, signal());
+    expect(problems).toEqual([]);
+    expect(plan.changes).toContain(
+      `reads Secret ${intent.namespaces[0]}/db-password, which the release does not bring`,
+    );
+  });
 });
 
 test("the way back deletes nothing that the rollout has adopted, and takes what was restored with the labels for its own", async () => {

@@ -8,7 +8,7 @@ import { MANAGED_DEPLOYMENT } from "../../../src/crds/kinds/managed-deployment.t
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutAction } from "../../../src/crds/kinds/rollout.ts";
 import { APPLYSET_LABEL, applySetId, DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../../src/crds/release-names.ts";
-import { READS_NOTHING } from "../../../src/crds/released/may-read.ts";
+import { type MayRead, READS_NOTHING } from "../../../src/crds/released/may-read.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect, type WireRequest } from "../../../src/kube/client/connection.ts";
 import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
@@ -99,6 +99,7 @@ export class HandsWorld {
     around: Around = {},
     releasesNamespace?: string,
     kubeconfig: string = this.#cluster().adminKubeconfig,
+    mayRead: MayRead = READS_NOTHING,
   ): Promise<ClusterHands> {
     const connection = await connect({ kubeconfig });
     onTestFinished(() => connection.close());
@@ -110,7 +111,7 @@ export class HandsWorld {
       grantsNamespace: GRANTS,
       rules: {
         ...{ kinds: RELEASE_KINDS, registries: [], mayExpose: false },
-        ...{ mayRead: READS_NOTHING, podSecurity: "restricted" },
+        ...{ mayRead, podSecurity: "restricted" },
       },
       ...(releasesNamespace !== undefined && { secrets: { client, releasesNamespace } }),
       fence: () => undefined,

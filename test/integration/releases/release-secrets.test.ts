@@ -5,8 +5,9 @@ import { type Rendered, renderStack } from "../../../src/agent/releases/render/r
 import { silentLogger } from "../../../src/base/log.ts";
 import { DEFAULT_NAMES, RELEASES_NAMESPACE } from "../../../src/crds/group.ts";
 import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
-import { rolloutAccount } from "../../../src/crds/release-names.ts";
+import { applySetId, rolloutAccount } from "../../../src/crds/release-names.ts";
 import { NONCE_KEY, RELEASE_SECRET_PREFIX } from "../../../src/crds/release-secret.ts";
+import { READS_NOTHING } from "../../../src/crds/released/may-read.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import type { ObjectMeta } from "../../../src/kube/objects/resource.ts";
@@ -25,7 +26,9 @@ const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
 const world = useHands(cluster);
 const { systemNamespace, agentAccount } = DEFAULT_NAMES;
 const CANARY = "canary-4f7d0a";
-const RELEASES = openReleases(undefined, { secrets: true });
+// What releases may read is wide: of two policies that refuse, the API server names one.
+const mayRead = { ...READS_NOTHING, secrets: [`${RELEASE_SECRET_PREFIX}*`] };
+const RELEASES = openReleases(undefined, { secrets: true, mayRead });
 let connection: Connection;
 let agent: ReleaseSecrets;
 
@@ -134,6 +137,68 @@ test("another value is another Secret; the old one goes with the next release, a
   expect(await secretsIn(shop)).toEqual([nameOf(two)]);
   await applied(await world.intent("update", { objects: one.objects, former: two.objects, namespaces: [shop] }));
   expect((await secretsIn(shop)).toSorted()).toEqual([nameOf(one), nameOf(two)].toSorted());
+});
+
+describe("a Secret that another hand has put under the name beforehand", () => {
+  const there = async (shop: string, made: Made, labels: object): Promise<void> => {
+    const data = { DB_PASSWORD: Buffer.from("poison").toString("base64") };
+    const metadata = { name: nameOf(made), namespace: shop, labels };
+    await cluster().apply([{ apiVersion: "v1", kind: "Secret", metadata, type: "Opaque", data }]);
+  };
+  const copyIn = (shop: string, made: Made) =>
+    world.read({ apiVersion: "v1", kind: "Secret", metadata: { name: nameOf(made), namespace: shop } });
+  const value = (text: string) => Buffer.from(text).toString("base64");
+  const ours = {
+    "sallyport.dev/deployment-id": "dep_1",
+    "applyset.kubernetes.io/part-of": applySetId("dep-1", GRANTS),
+  };
+
+  test("is replaced once, also after a crash in between; a copy of the installed content stays", async () => {
+    const shop = await world.namespace();
+    const made = await release(shop, "five");
+    await there(shop, made, ours);
+    const intent = await world.intent("install", { objects: made.objects, namespaces: [shop] });
+    expect((await (await hands()).plan(intent, signal())).problems).toEqual([]);
+    let posts = 0;
+    const before = async ({ method, path }: { method: string; path: string }): Promise<void> => {
+      if (method !== "POST" || !path.includes(`/${shop}/secrets`)) return;
+      posts += 1;
+      if (posts === 2) throw new Error("crashed");
+    };
+    const crashing = await world.hands({ before }, RELEASES_NAMESPACE);
+    const wave = Math.min(...made.objects.map((line) => line.wave));
+    await crashing.apply(intent, wave, world.until(), signal()).catch(() => undefined);
+    expect([posts, await copyIn(shop, made)]).toEqual([2, undefined]);
+    const by = await hands();
+    expect((await by.apply(intent, wave, world.until(), signal())).failures).toEqual([]);
+    const copy = await copyIn(shop, made);
+    expect(copy?.data).toEqual({ DB_PASSWORD: value("five") });
+    expect((await by.apply(intent, wave, world.until(), signal())).failures).toEqual([]);
+    await applied(
+      await world.intent("update", { ...{ objects: made.objects, former: made.objects }, namespaces: [shop] }),
+    );
+    expect((await copyIn(shop, made))?.metadata.uid).toBe(copy?.metadata.uid);
+
+    const other = await world.namespace();
+    const again = await release(other, "six");
+    await there(other, again, ours);
+    await applied(await world.intent("install", { objects: again.objects, namespaces: [other] }));
+    expect((await copyIn(other, again))?.data).toEqual({ DB_PASSWORD: value("six") });
+  }, 60_000);
+
+  test("is not deleted without the deployment's labels: the plan says so, and nothing is applied", async () => {
+    const shop = await world.namespace();
+    const made = await release(shop, "seven");
+    await there(shop, made, {});
+    const intent = await world.intent("install", { objects: made.objects, namespaces: [shop] });
+    const by = await hands();
+    const ref = `Secret/${shop}/${nameOf(made)}`;
+    const words = "a Secret of this name is there that no release has made, and it may not be deleted: 403 Forbidden";
+    expect((await by.plan(intent, signal())).problems).toEqual([{ ref, message: words }]);
+    const { failures } = await by.apply(intent, made.objects[0]?.wave ?? 0, world.until(), signal());
+    expect(failures).toEqual([{ ref, message: "the Secret was not made: 403 Forbidden", isTemporary: false }]);
+    expect((await copyIn(shop, made))?.data).toEqual({ DB_PASSWORD: value("poison") });
+  });
 });
 
 test("a deletion takes the copy with it, a detachment leaves it, and what the agent left stays for the retention", async () => {
@@ -311,7 +376,7 @@ describe("a stolen account with every right", () => {
     {
       ...{ title: "a rollout makes one with the name of another deployment's", ...asRollout },
       words: "of its deployment's configuration only",
-      ...create(() => copied({}, { ...MEMBER, "sallyport.dev/deployment-id": "dpl_other" })),
+      ...create(() => copied({}, MEMBER, `${RELEASE_SECRET_PREFIX}dpl-other-${HEX}`)),
     },
     {
       ...{ title: "a rollout has an account's token put into one", words: "Opaque and immutable", ...asRollout },
@@ -350,7 +415,7 @@ describe("a stolen account with every right", () => {
     kubeconfigs.agent = await cluster().kubeconfigForServiceAccount(systemNamespace, agentAccount);
     kubeconfigs.rollout = await cluster().kubeconfigForServiceAccount(GRANTS, ROLLOUT_RUN);
     await inForce(ATTACKS, runAs(attacked));
-  }, 60_000);
+  }, 120_000);
 
   testRefusals(ATTACKS, attacked);
 

@@ -31,8 +31,8 @@ export interface Outcome {
   readonly fields: readonly string[];
   /** Of an object that has all of it already, also as its own. */
   readonly mark?: string;
-  /** It was the customer's, who has let the release have it. */
-  readonly isAdopted?: boolean;
+  /** It was the customer's, who has let the release have it: with what the release has applied to it. */
+  readonly adopted?: LiveObject;
 }
 
 export interface Wish {
@@ -78,7 +78,7 @@ export async function applyObject(
       if (isSettled) return { did: "unchanged", overrides: [], fields: [] };
       if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
       const applied = await applyTo(api, manifest, seen, wish, signal);
-      return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { isAdopted }) };
+      return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       // It may be there after all, and not be ours: it is looked at before anything is said of it.
@@ -189,7 +189,7 @@ function outcomeOf(
   }
   // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
   const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
-  const fields = [...new Set([...differences(seen, applied), ...left])];
+  const fields = [...new Set([...left, ...differences(seen, applied)])];
   if (fields.length > 0) return { did: "changed", overrides, fields };
   const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
   const isWhole = overrides.length === 0 && isOwned;

@@ -19,15 +19,25 @@ import { watchedObjects } from "./health/watched-objects.ts";
 import { membersOf } from "./members.ts";
 import { labelProblems, type Membership, membershipOf } from "./membership.ts";
 import { dryRuns } from "./planning/dry-runs.ts";
-import { planned, type Shown, toldOverride } from "./planning/plan.ts";
+import { NOTHING_SHOWN, planned, type Shown, toldOverride } from "./planning/plan.ts";
 import { prune } from "./prune.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
 import { ReleaseSecrets, type SecretCopy, type SecretSource } from "./release-secrets.ts";
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
-import { refOfPlace, type SecretPlace, secretsNamed } from "./secret-places.ts";
+import { refOfPlace, type SecretPlace } from "./secret-places.ts";
 import { ServedKinds } from "./served-kinds.ts";
 import { SettledObjects } from "./settled-objects.ts";
-import { AT_ONCE, isNamed, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
+import {
+  AT_ONCE,
+  isNamed,
+  namespacesOf,
+  outdated,
+  outdatedSecrets,
+  secretsOf,
+  type Target,
+  type Targets,
+  targetsOf,
+} from "./targets.ts";
 
 export interface HandsPorts extends ApplySetPorts {
   readonly access: RolloutAccess;
@@ -47,16 +57,6 @@ const PLAN_MS = 600_000;
 const CLOSE_MS = 15_000;
 
 const UNCHANGED: Outcome = { did: "unchanged", overrides: [], fields: [] };
-const NOTHING: Shown = {
-  created: [],
-  adopted: [],
-  changed: [],
-  unchanged: 0,
-  pruned: [],
-  met: [],
-  overrides: [],
-  problems: [],
-};
 
 /** {@link RolloutHands} on a real API server. */
 export class ClusterHands implements RolloutHands {
@@ -78,11 +78,12 @@ export class ClusterHands implements RolloutHands {
     // What is only let go may be as it likes.
     const problems = rollout.spec.action === "detach" ? [] : this.#problems(intent);
     const [first, ...others] = namespacesOf([...intent.objects, ...outdated(intent)], intent);
-    if (first === undefined) return planned(intent, { ...NOTHING, problems });
+    if (first === undefined) return planned(intent, { ...NOTHING_SHOWN, problems });
     const namespaces = [first, ...others] as const;
     const membership = this.#membership(intent);
     const wishFor = (target: Target): Omit<Wish, "isDryRun" | "listed"> => wish(intent, target);
-    const ports = { kinds: this.#kinds, membership, wishFor, clock };
+    const rules = this.#rules(intent);
+    const ports = { kinds: this.#kinds, membership, wishFor, clock, rules };
     const end = async (): Promise<void> => {
       // Another process that leads now may be planning with the same account.
       fence();
@@ -99,7 +100,7 @@ export class ClusterHands implements RolloutHands {
       this.#settled.planned(rollout.metadata.uid, dryRun.settled);
       const wanted = rollout.spec.action === "detach" ? [] : secretsOf(intent, intent.objects);
       const open = wanted.filter(({ namespace }) => namespaces.includes(namespace));
-      const secrets = await this.#secrets.plan(api, membership, open, clock, signal);
+      const secrets = await this.#secrets.plan(api, intent, membership, open, clock, signal);
       ({ copies } = secrets);
       shown = { ...dryRun, problems: [...dryRun.problems, ...secrets.problems] };
     } catch (error) {
@@ -120,7 +121,7 @@ export class ClusterHands implements RolloutHands {
     const membership = this.#membership(intent);
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
-      const uncopied = await this.#secrets.copy(api, membership, secretsOf(intent, lines), signal);
+      const uncopied = await this.#secrets.copy(api, intent, membership, secretsOf(intent, lines), signal);
       if (uncopied.length > 0) return { ...nothingApplied([]), failures: uncopied };
       const members = await membersOf(api, membership, found.targets, signal);
       const results = await atOnce(found.targets, AT_ONCE, async (target): Promise<Outcome | Failure> => {
@@ -192,6 +193,7 @@ export class ClusterHands implements RolloutHands {
   async close(rollout: Rollout, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
     this.#accounts.forget(rollout.metadata.uid);
     this.#settled.forget(rollout.metadata.uid);
+    this.#secrets.forget(rollout.metadata.uid);
     await this.#ports.access.close(["plan", "rollout"], rollout, namespaces, signal);
   }
 
@@ -199,10 +201,16 @@ export class ClusterHands implements RolloutHands {
     return membershipOf(rollout, this.#ports.grantsNamespace);
   }
 
+  #rules({ namespaces }: Intent): ReleaseRules {
+    return { ...this.#ports.rules, namespaces };
+  }
+
   /** What the rules of releases have against the objects; all of them are judged, because they name each other. */
   #problems(intent: Intent): readonly RuleProblem[] {
-    const rules = { ...this.#ports.rules, namespaces: intent.namespaces };
-    return [...releaseProblems(intent.objects, rules), ...labelProblems(intent.objects, this.#membership(intent))];
+    return [
+      ...releaseProblems(intent.objects, this.#rules(intent)),
+      ...labelProblems(intent.objects, this.#membership(intent)),
+    ];
   }
 
   /** As the rollout's account in the namespaces of these objects, and of these copies. */
@@ -275,17 +283,6 @@ function keeps({ formerRef }: Intent, { frozen }: ReleaseObject): boolean {
 function wasKept(intent: Intent, line: ReleaseObject, { metadata }: LiveObject): boolean {
   const startedAt = Date.parse(intent.rollout.status?.startedAt ?? "");
   return keeps(intent, line) && Date.parse(metadata.creationTimestamp) < startedAt;
-}
-
-function secretsOf({ rollout }: Intent, lines: readonly ReleaseObject[]): readonly SecretPlace[] {
-  return secretsNamed(lines, rollout.spec.deploymentId);
-}
-
-/** Copies that only the contents before read, where the customer still accepts the deployment. Frozen objects keep theirs. */
-function outdatedSecrets(intent: Intent): readonly SecretPlace[] {
-  const { objects, former, formerSecrets = secretsOf(intent, former), namespaces } = intent;
-  const kept = new Set(secretsOf(intent, [...objects, ...former.filter(({ frozen }) => frozen)]).map(refOfPlace));
-  return formerSecrets.filter((place) => !kept.has(refOfPlace(place)) && namespaces.includes(place.namespace));
 }
 
 function nothingApplied(problems: readonly RuleProblem[]): WaveApplied {

@@ -17,6 +17,8 @@ export interface Intent {
   readonly installed: readonly string[];
   /** Secrets of the configuration that this content and others before have read. Left out: those of `former`. */
   readonly formerSecrets?: readonly SecretPlace[];
+  /** Secrets of the configuration that the installed content reads. Left out: those of `former`. */
+  readonly installedSecrets?: readonly SecretPlace[];
   /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */
   readonly formerRef: { readonly name: string; readonly digest: string } | undefined;
   /** Refs of Jobs that the content before has completed: one that is gone, by its time to live, is not run again. */

@@ -102,9 +102,15 @@ export class ReleaseApi {
   }
 
   /** Of what may not be looked at. False: it is gone already. */
-  async deleteNamed(resource: Resource, key: ObjectKey, signal: AbortSignal): Promise<boolean> {
-    this.#fence();
-    const deleted = this.exchange.bytes({ method: "DELETE", path: objectPath(resource, key) }, signal);
+  async deleteNamed(
+    resource: Resource,
+    key: ObjectKey,
+    signal: AbortSignal,
+    { isDryRun }: Pick<ApplyMode, "isDryRun"> = { isDryRun: false },
+  ): Promise<boolean> {
+    if (!isDryRun) this.#fence();
+    const path = objectPath(resource, key);
+    const deleted = this.exchange.bytes({ method: "DELETE", path, query: dryRun(isDryRun) }, signal);
     return (await absent(deleted)) !== undefined;
   }
 

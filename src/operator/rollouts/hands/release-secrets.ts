@@ -5,12 +5,13 @@ import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Client } from "../../../kube/client/client.ts";
 import { type KubeObject, resources } from "../../../kube/objects/resource.ts";
 import type { RuleProblem } from "../release-rules.ts";
-import type { WaveFailure } from "./hands.ts";
+import type { Intent, WaveFailure } from "./hands.ts";
 import { MANAGED_BY, type Membership } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { ReleaseApi } from "./release-api.ts";
 import { lackingRights } from "./rights.ts";
 import { refOfPlace, type SecretPlace } from "./secret-places.ts";
+import { installedSecrets } from "./targets.ts";
 
 interface StoredSecret extends KubeObject {
   readonly type?: string;
@@ -30,6 +31,9 @@ export interface SecretCopy {
   readonly keys: readonly string[];
 }
 
+/** As many as rollouts that have an account. */
+const MAX_KEPT = 256;
+
 type Read = { readonly values: SecretData } | { readonly problem: string };
 
 /**
@@ -39,6 +43,8 @@ type Read = { readonly values: SecretData } | { readonly problem: string };
  */
 export class ReleaseSecrets {
   readonly #source: SecretSource | undefined;
+  /** By rollout: refs of the copies that it has made, as far as this process knows. */
+  readonly #made = new Map<string, Set<string>>();
 
   /** @param source undefined: the customer lets releases bring no secret values. */
   constructor(source: SecretSource | undefined) {
@@ -48,6 +54,7 @@ export class ReleaseSecrets {
   /** What would be copied, and all that speaks against it. Tried out with empty values: a plan is not yet allowed. */
   async plan(
     api: ReleaseApi,
+    intent: Intent,
     membership: Membership,
     places: readonly SecretPlace[],
     clock: Clock,
@@ -62,6 +69,7 @@ export class ReleaseSecrets {
       message: "the role of releases does not allow here: create, delete",
     }));
     const copies: SecretCopy[] = [];
+    const installed = installedSecrets(intent);
     for (const place of places) {
       const ref = refOfPlace(place);
       const read = await this.#read(place, membership, signal);
@@ -78,19 +86,27 @@ export class ReleaseSecrets {
       } catch (error) {
         if (!(error instanceof ApiError) || error.isTransient || error.isUnauthorized) throw error;
         if (!error.isAlreadyExists) problems.push({ ref, message: refusalText(error) });
+        else if (!installed.has(ref)) problems.push(...(await this.#notReplaced(api, place, signal)));
       }
     }
     return { copies, problems };
   }
 
-  /** Idempotent: other values have another name, so one that is there is left as it is. */
+  /**
+   * Other values have another name, so a copy of the installed content is left as it is. Any other of that name may be of
+   * another hand, which the account that may not read could not tell: it is deleted and made again, once by each process. A
+   * crash in between leaves none, and the next call makes it.
+   */
   async copy(
     api: ReleaseApi,
+    intent: Intent,
     membership: Membership,
     places: readonly SecretPlace[],
     signal: AbortSignal,
   ): Promise<readonly WaveFailure[]> {
     const failures: WaveFailure[] = [];
+    const installed = installedSecrets(intent);
+    const made = this.#madeBy(intent.rollout.metadata.uid);
     for (const place of places) {
       const ref = refOfPlace(place);
       const read = await this.#read(place, membership, signal);
@@ -98,18 +114,49 @@ export class ReleaseSecrets {
         failures.push({ ref, message: read.problem, isTemporary: false });
         continue;
       }
+      const copy = copyOf(place, membership, read.values);
       try {
-        await api.create(resources.secrets, copyOf(place, membership, read.values), signal);
+        const isOurs = installed.has(ref) || made.has(ref);
+        if (!(await isMade(api, copy, signal)) && !isOurs) {
+          await api.deleteNamed(resources.secrets, place, signal);
+          await api.create(resources.secrets, copy, signal);
+        }
+        made.add(ref);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        if (error.isAlreadyExists) continue;
-        const { status, reason, isTransient, isUnauthorized } = error;
+        const { status, reason, isTransient, isUnauthorized, isAlreadyExists } = error;
         // What the API server or a webhook says may quote a value: it is neither stored nor logged.
         const message = `the Secret was not made: ${status} ${reason}`;
-        failures.push({ ref, message, isTemporary: isTransient || isUnauthorized });
+        failures.push({ ref, message, isTemporary: isTransient || isUnauthorized || isAlreadyExists });
       }
     }
     return failures;
+  }
+
+  /** Of a rollout that has ended. */
+  forget(rolloutUid: string): void {
+    this.#made.delete(rolloutUid);
+  }
+
+  #madeBy(rolloutUid: string): Set<string> {
+    const known = this.#made.get(rolloutUid);
+    if (known !== undefined) return known;
+    if (this.#made.size >= MAX_KEPT) this.#made.clear();
+    const made = new Set<string>();
+    this.#made.set(rolloutUid, made);
+    return made;
+  }
+
+  /** Why a Secret that another hand has put there could not be replaced. */
+  async #notReplaced(api: ReleaseApi, place: SecretPlace, signal: AbortSignal): Promise<readonly RuleProblem[]> {
+    try {
+      await api.deleteNamed(resources.secrets, place, signal, { isDryRun: true });
+      return [];
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.isTransient || error.isUnauthorized) throw error;
+      const message = "a Secret of this name is there that no release has made, and it may not be deleted";
+      return [{ ref: refOfPlace(place), message: `${message}: ${error.status} ${error.reason}` }];
+    }
   }
 
   /** @returns how many are gone, and which stay. A policy lets the account delete none but the deployment's. */
@@ -153,6 +200,17 @@ export class ReleaseSecrets {
     }
     const { [NONCE_KEY]: _, ...values } = data;
     return { values };
+  }
+}
+
+/** False: one of this name is there. */
+async function isMade(api: ReleaseApi, copy: ReturnType<typeof copyOf>, signal: AbortSignal): Promise<boolean> {
+  try {
+    await api.create(resources.secrets, copy, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.isAlreadyExists) return false;
+    throw error;
   }
 }
 

@@ -82,6 +82,7 @@ function course(
     former: unique(former.filter(isOpen)),
     installed: [...new Set(installed.map(refOfLine))],
     formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
+    installedSecrets: secretsNamed(contents.former?.objects ?? [], rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,

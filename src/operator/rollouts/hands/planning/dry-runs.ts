@@ -1,7 +1,7 @@
 import { atOnce } from "../../../../base/at-once.ts";
 import type { Clock } from "../../../../base/clock.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
-import { type RuleProblem, refOf } from "../../release-rules.ts";
+import { adoptedProblems, type ReleaseRules, type RuleProblem, refOf } from "../../release-rules.ts";
 import { applyObject, isFailure, type Wish } from "../apply-object.ts";
 import type { Intent } from "../hands.ts";
 import { membersOf } from "../members.ts";
@@ -13,7 +13,7 @@ import type { ServedKinds } from "../served-kinds.ts";
 import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
 import { whatIsMet } from "./met.ts";
-import type { Shown } from "./plan.ts";
+import { NOTHING_SHOWN, type Shown } from "./plan.ts";
 
 interface DryRunPorts {
   readonly kinds: ServedKinds;
@@ -21,6 +21,7 @@ interface DryRunPorts {
   /** How an object is wished for. */
   readonly wishFor: (target: Target) => Omit<Wish, "isDryRun" | "listed">;
   readonly clock: Clock;
+  readonly rules: ReleaseRules;
 }
 
 interface DryRun extends Shown {
@@ -39,7 +40,7 @@ const LET_GO = [".metadata.labels", ".metadata.managedFields"];
  * @throws ApiError when the API server is busy or away: then nothing is known.
  */
 export async function dryRuns(
-  { kinds, membership, wishFor, clock }: DryRunPorts,
+  { kinds, membership, wishFor, clock, rules }: DryRunPorts,
   api: ReleaseApi,
   intent: Intent,
   namespaces: readonly [string, ...string[]],
@@ -57,9 +58,8 @@ export async function dryRuns(
   const lacking = await lackingRights(api.exchange, needs, clock, signal);
   const unproved = await unprovedDryRuns(api, membership, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
-  const nothing = { created: [], adopted: [], changed: [], unchanged: 0, pruned: [], met: [], overrides: [] };
   if (unproved !== undefined) {
-    return { ...nothing, settled: new Map(), problems: [{ ref: "", message: unproved }, ...found] };
+    return { ...NOTHING_SHOWN, settled: new Map(), problems: [{ ref: "", message: unproved }, ...found] };
   }
   const may = ({ resource, line }: Target): boolean =>
     !lacking.some((need) => need.resource === resource && need.namespace === line.manifest.metadata.namespace);
@@ -83,8 +83,11 @@ export async function dryRuns(
       found.push({ ref, message: result.message, ...(result.isAdoptable && { isAdoptable: true }) });
       continue;
     }
+    const against = result.adopted === undefined ? [] : adoptedProblems(result.adopted, intent.objects, rules);
+    found.push(...against);
+    if (against.length > 0) continue;
     overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
-    if (result.isAdopted) adopted.push({ ref, fields: result.fields });
+    if (result.adopted !== undefined) adopted.push({ ref, fields: result.fields, manifest: result.adopted });
     else if (result.did === "created") created.push(ref);
     else if (result.did === "changed") changed.push({ ref, fields: result.fields });
     else unchanged += 1;

@@ -5,10 +5,17 @@ import { kindAndGroup, POD_LABELS } from "../../../../crds/released/release-kind
 import { ApiError } from "../../../../kube/client/api-error.ts";
 import { isSelected, type Labels, type Requirement } from "../../../../kube/objects/label-match.ts";
 import { type Resource, resources } from "../../../../kube/objects/resource.ts";
-import { listAt, nodeAt, textAt } from "../../rule-nodes.ts";
+import { listAt, type Node, nodeAt, textAt } from "../../rule-nodes.ts";
 import { isMember, type Membership } from "../membership.ts";
-import type { LiveObject, ReleaseApi } from "../release-api.ts";
+import { type LiveObject, MAX_LISTED, type ReleaseApi } from "../release-api.ts";
 import { AT_ONCE } from "../targets.ts";
+
+/** Lines of one kind and namespace. */
+const MAX_LINES = 500;
+/** Of one policy: more are not looked at. */
+const MAX_PEERS = 100;
+/** The API server puts it on each namespace. */
+const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 
 const CLAIMS = resources.persistentVolumeClaims;
 const networkPolicies: Resource = {
@@ -25,7 +32,7 @@ const CHOOSING: readonly (readonly [Resource, string])[] = [
 /**
  * What of the customer's the pods of these new or changed workloads come to have to do with, though no object of it is
  * changed: volume claims that lie ready for a StatefulSet, and Services, NetworkPolicies and PodDisruptionBudgets that
- * choose its pods. Of each list the first 500 are read.
+ * choose its pods, or let them through. Of each list the first 500 are read.
  *
  * @param workloads of the namespaces in which the account may look.
  * @returns lines for people, sorted.
@@ -44,14 +51,11 @@ export async function whatIsMet(
       [CLAIMS, ...CHOOSING.map(([resource]) => resource)].map(async (resource) => {
         if (resource === CLAIMS && !own.some(hasClaims)) return [];
         const there = await listed(api, resource, namespace, signal);
-        if (there === undefined) return [`does not see each ${resource.kind} of ${namespace}`];
-        return resource === CLAIMS
-          ? claimLines(own, there)
-          : choiceLines(
-              own,
-              resource,
-              there.filter((each) => !isMember(each, membership)),
-            );
+        if (there === undefined) return [unseen(resource, namespace)];
+        const theirs = there.filter((each) => !isMember(each, membership));
+        const found = resource === CLAIMS ? claimLines(own, there) : choiceLines(own, resource, theirs);
+        const isAll = there.length < MAX_LISTED && found.length <= MAX_LINES;
+        return isAll ? found : [...found.slice(0, MAX_LINES), unseen(resource, namespace)];
       }),
     );
     return found.flat();
@@ -59,7 +63,14 @@ export async function whatIsMet(
   return lines.flat().sort();
 }
 
-/** Undefined: the role of releases does not reach this kind. */
+function unseen({ kind }: Resource, namespace: string): string {
+  return `does not see each ${kind} of ${namespace}`;
+}
+
+/**
+ * Undefined: it cannot be had. The role of releases may not reach this kind, or the list may be larger than is read: what a
+ * person has put into the namespace ends no plan.
+ */
 async function listed(
   api: ReleaseApi,
   resource: Resource,
@@ -69,7 +80,7 @@ async function listed(
   try {
     return await api.list(resource, namespace, "", signal);
   } catch (error) {
-    if (error instanceof ApiError && error.isForbidden) return undefined;
+    if (error instanceof ApiError) return undefined;
     throw error;
   }
 }
@@ -87,25 +98,33 @@ export function claimLines(workloads: readonly ReleaseManifest[], claims: readon
   });
 }
 
-/** `pods of Deployment shop/web match your Service shop/db`. */
+/** `pods of Deployment shop/web match your Service shop/db`. One line more than may be is enough. */
 export function choiceLines(
   workloads: readonly ReleaseManifest[],
   { kind }: Pick<Resource, "kind">,
   choosing: readonly LiveObject[],
 ): readonly string[] {
-  return workloads.flatMap((workload) => {
+  const lines: string[] = [];
+  const theirs = choosing.map((each) => ({
+    spec: nodeAt(each, "spec"),
+    peers: kind === "NetworkPolicy" ? peersOf(nodeAt(each, "spec")) : [],
+    words: (namespace: string) => `your ${kind} ${namespace}/${each.metadata.name}`,
+  }));
+  for (const workload of workloads) {
     const labels = podLabels(workload);
-    const { namespace, name } = workload.metadata;
-    return choosing
-      .filter((each) => chooses(kind, nodeAt(each, "spec"), labels))
-      .map(
-        (each) => `pods of ${workload.kind} ${namespace}/${name} match your ${kind} ${namespace}/${each.metadata.name}`,
-      );
-  });
+    const { namespace = "", name } = workload.metadata;
+    const pods = `pods of ${workload.kind} ${namespace}/${name}`;
+    for (const { spec, peers, words } of theirs) {
+      if (lines.length > MAX_LINES) return lines;
+      if (chooses(kind, spec, labels)) lines.push(`${pods} match ${words(namespace)}`);
+      if (letsThrough(peers, namespace, labels)) lines.push(`${pods} may come through ${words(namespace)}`);
+    }
+  }
+  return lines;
 }
 
 /** A Service without a selector chooses no pod, and neither does a PodDisruptionBudget; an empty one of the others chooses all. */
-function chooses(kind: string, spec: Readonly<Record<string, unknown>>, labels: Labels): boolean {
+function chooses(kind: string, spec: Node, labels: Labels): boolean {
   const [, at = ""] = CHOOSING.find(([resource]) => resource.kind === kind) ?? [];
   const selector = spec[at];
   if (!isRecord(selector)) return false;
@@ -114,6 +133,29 @@ function chooses(kind: string, spec: Readonly<Record<string, unknown>>, labels: 
       Object.keys(selector).length > 0 && isSelected({ matchLabels: selector as Labels, matchExpressions: [] }, labels)
     );
   }
+  return selects(selector, labels);
+}
+
+/** Whom a NetworkPolicy lets to the pods that it protects, and to whom it lets these. */
+function peersOf(spec: Node): readonly Node[] {
+  const peers = [
+    ...listAt(spec, "ingress").flatMap((rule) => listAt(rule, "from")),
+    ...listAt(spec, "egress").flatMap((rule) => listAt(rule, "to")),
+  ];
+  return peers.slice(0, MAX_PEERS);
+}
+
+/** As pods of the policy's own namespace that are chosen by their labels. */
+function letsThrough(peers: readonly Node[], namespace: string, labels: Labels): boolean {
+  return peers.some(
+    ({ podSelector, namespaceSelector }) =>
+      isRecord(podSelector) &&
+      (!isRecord(namespaceSelector) || selects(namespaceSelector, { [NAMESPACE_NAME]: namespace })) &&
+      selects(podSelector, labels),
+  );
+}
+
+function selects(selector: Node, labels: Labels): boolean {
   const matchExpressions = listAt(selector, "matchExpressions").map(
     (each): Requirement => ({ key: "", operator: "", ...each, values: Array.isArray(each.values) ? each.values : [] }),
   );

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { contentDigest } from "../../../../crds/content-digest.ts";
+import type { ReleaseManifest } from "../../../../crds/kinds/release-content.ts";
 import type { RolloutPlan } from "../../../../crds/kinds/rollout.ts";
 import { printableLine } from "../../../../crds/printable.ts";
 import type { Override } from "../../give-way.ts";
@@ -20,11 +21,16 @@ interface Change {
   readonly fields: readonly string[];
 }
 
+interface Adopted extends Change {
+  /** With all that the customer has put into it. */
+  readonly manifest: ReleaseManifest;
+}
+
 /** What the dry runs have shown. */
 export interface Shown {
   readonly created: readonly string[];
   /** The customer's until now. */
-  readonly adopted: readonly Change[];
+  readonly adopted: readonly Adopted[];
   readonly changed: readonly Change[];
   readonly unchanged: number;
   readonly pruned: readonly string[];
@@ -34,21 +40,26 @@ export interface Shown {
   readonly problems: readonly RuleProblem[];
 }
 
+export const NOTHING_SHOWN: Shown = {
+  ...{ created: [], adopted: [], changed: [], unchanged: 0, pruned: [] },
+  ...{ met: [], overrides: [], problems: [] },
+};
+
 /** The plan as the customer reads it, and the digest that an approval of it names. */
 export function planned(intent: Intent, shown: Shown, copies: readonly SecretCopy[] = []): Planned {
   const { created, adopted, changed, pruned, unchanged, met } = shown;
   const copied = copies.map(({ ref }) => ref);
-  const uses = [
-    ...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`),
-    ...borrowed(intent.objects, [...created, ...adopted.map(({ ref }) => ref)], copied),
-    ...met,
-  ];
+  const fresh = [...created, ...adopted.map(({ ref }) => ref)];
+  const { read, accounts } = borrowed([...intent.objects, ...adopted], fresh, copied);
+  const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
   // What is lost first, and what comes anew last: a release could fill the list with that.
   const lines = bounded([
     pruned.map((ref) => `delete ${ref}`),
-    adopted.map(({ ref, fields }) => `adopts ${ref}${FROM_NOW_ON}: ${fields.join(", ")}`),
+    adopted.map(({ ref, fields }) => withFields(`adopts ${ref}${FROM_NOW_ON}`, fields)),
     uses,
-    changed.map(({ ref, fields }) => `change ${ref}: ${fields.join(", ")}`),
+    met,
+    accounts,
+    changed.map(({ ref, fields }) => withFields(`change ${ref}`, fields)),
     created.map((ref) => `create ${ref}`),
   ]);
   const overrides = shown.overrides.slice(0, MAX_TOLD).map(toldOverride);
@@ -66,7 +77,12 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     ...(overrides.length > 0 && { overrides }),
     ...(problems.length > 0 && { refused: problems }),
   };
-  return { plan, plannedDigest: plannedDigest(intent, shown, uses), problems, awaitsTakeOver };
+  return {
+    plan,
+    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...met]),
+    problems,
+    awaitsTakeOver,
+  };
 }
 
 /** An override fit for a status. */
@@ -76,6 +92,16 @@ export function toldOverride<O extends Override & { readonly ref: string }>({ re
     field: printableLine(field, 256),
     manager: printableLine(manager, 128),
   };
+}
+
+/** As many of the fields as the line has room for. */
+function withFields(head: string, fields: readonly string[]): string {
+  if (fields.length === 0) return head;
+  let line = `${head}: ${fields.join(", ")}`;
+  for (let told = fields.length - 1; line.length > MAX_LINE && told > 0; told -= 1) {
+    line = `${head}: ${fields.slice(0, told).join(", ")}, and ${fields.length - told} more ${told === fields.length - 1 ? "field" : "fields"}`;
+  }
+  return line.length > MAX_LINE ? `${head}: fields: ${fields.length}` : line;
 }
 
 /** Each class of lines has its share, so that none pushes another out; what one does not need is left to those after it. */
