@@ -72,7 +72,7 @@ export function appStack({ image }: Scene, given: Version): object {
 
 /** One wave: a ConfigMap. */
 export function looseStack(): object {
-  const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LOOSE }, data: { mode: "on" } };
+  const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LOOSE }, data: { mode: "open" } };
   return { id: "loose", resources: { [LOOSE]: live({ id: LOOSE, type: "manifests", objects: [map] }) } };
 }
 
