@@ -119,7 +119,7 @@ async function runAgain(
     await api.delete(resource, seen, signal);
     return { message: "the Job that failed before is deleted, and made again", isTemporary: true };
   }
-  const name = `${manifest.metadata.name.slice(0, 54).replace(/[-.]+$/, "")}-${randomUUID().slice(0, 8)}`;
+  const name = `${manifest.metadata.name.slice(0, 54).replaceAll(".", "-")}-${randomUUID().slice(0, 8)}`;
   const other = { ...manifest, metadata: { ...manifest.metadata, name } };
   await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);
   return { did: "changed", overrides: [], fields: [".status"] };
