@@ -178,5 +178,7 @@ test("a wave that waits says which pod fits on no node; what is left alone, up, 
   expect(needOf({ ...waiting, isLeftAlone: true }, deployment(COMING, [pod()]))).toBeUndefined();
   const old = pod({ hash: "old", createdAt: -600, isUnplaced: true });
   expect(needOf(deployment(COMING, [old, pod()]))).toBeUndefined();
+  const ending = pod({ hash: "old", createdAt: -600, isGoing: true });
+  expect(needOf(deployment(COMING, [ending, unplaced]))).toBeUndefined();
   expect(look([waiting], 660)).not.toHaveProperty("needsNodes");
 });

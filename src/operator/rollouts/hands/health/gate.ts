@@ -74,7 +74,10 @@ export function waveHealth(watched: readonly Watched[], waveStartedAt: Date, unt
 
 function firstNodeNeed(touched: readonly Seen[], now: Date): string | undefined {
   for (const { ref, kind, pods, state } of touched) {
-    const need = state?.isSettled === true ? undefined : nodeNeed(kind, ofNewestTemplate(pods), now);
+    // Pods of the object that end leave their room to the others.
+    const isEnding = pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    if (isEnding || state?.isSettled === true) continue;
+    const need = nodeNeed(kind, ofNewestTemplate(pods), now);
     if (need !== undefined) return printable(`${ref}: ${need}`, MAX_MESSAGE);
   }
   return undefined;

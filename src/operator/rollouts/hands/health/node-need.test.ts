@@ -10,19 +10,12 @@ interface Refused {
   readonly name?: string;
   readonly reason?: string;
   readonly forSeconds?: number;
-  readonly isGoing?: boolean;
 }
 
-function pod(
-  message: string,
-  { name = "api-1", reason = "Unschedulable", forSeconds = 5, isGoing }: Refused = {},
-): Pod {
+function pod(message: string, { name = "api-1", reason = "Unschedulable", forSeconds = 5 }: Refused = {}): Pod {
   const condition = { type: "PodScheduled", status: "False", reason, message, lastTransitionTime: before(forSeconds) };
   const object = {
-    metadata: {
-      ...{ name, uid: name, creationTimestamp: before(60) },
-      ...(isGoing && { deletionTimestamp: before(-30) }),
-    },
+    metadata: { name, uid: name, creationTimestamp: before(60) },
     status: { phase: "Pending", conditions: [condition] },
   };
   return podShape.fromJson(object, new Interner(4));
@@ -50,7 +43,6 @@ test.each<[string, string, readonly Pod[]]>([
   ["a DaemonSet's pod belongs to a node that is there", "DaemonSet.apps", [pod(FULL)]],
   ["a pod that has just been refused may be placed", "Deployment.apps", [pod(FULL, { forSeconds: 4 })]],
   ["a pod that waits for a gate of its own", "Deployment.apps", [pod(FULL, { reason: "SchedulingGated" })]],
-  ["a pod that ends makes room", "Deployment.apps", [pod(FULL), pod("", { name: "api-0", isGoing: true })]],
   ["there are no pods", "Deployment.apps", []],
 ])("no node is wanted: %s", (_, kind, pods) => {
   expect(nodeNeed(kind, pods, NOW)).toBeUndefined();

@@ -11,16 +11,13 @@ const LASTING_MS = 5_000;
 
 /**
  * Why the pods of an object that has not come up wait for a node that is not there, in the scheduler's words; undefined:
- * they do not. Those of a DaemonSet belong to the nodes that are there. While pods of the object end, their room becomes
- * free.
+ * they do not. Those of a DaemonSet belong to the nodes that are there.
  *
  * @param kind kind and group: `Deployment.apps`
- * @param pods of the object
+ * @param pods of the object, of its newest template
  */
 export function nodeNeed(kind: string, pods: readonly Pod[], now: Date): string | undefined {
-  if (kind === "DaemonSet.apps" || pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined)) {
-    return undefined;
-  }
+  if (kind === "DaemonSet.apps") return undefined;
   const found = pods.flatMap((pod) => {
     const why = refusalOf(pod, now);
     return why === undefined ? [] : [`${pod.metadata.name}: ${why}`];
