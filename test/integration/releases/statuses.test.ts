@@ -94,7 +94,7 @@ const STATUSES: Readonly<Record<DeploymentStatus, Entry>> = {
     reach: async () => {
       await world.retries(app);
       await world.approves(app);
-      await world.sees(app, "waiting-for-machines");
+      await world.sees(app, "waiting-for-machines", "MACHINES_NEEDED");
       await world.machineComes("m-1", "2000");
       return [app];
     },
