@@ -8,6 +8,7 @@ import { AccessRequests } from "./access-requests/access-requests.ts";
 import type { Cluster } from "./cluster.ts";
 import { Commands } from "./commands/commands.ts";
 import { DebugSessions } from "./debug-sessions/debug-sessions.ts";
+import { offersMachines } from "./deployments/capabilities.ts";
 import { isUnanswered } from "./deployments/deployment.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Leases } from "./deployments/leases.ts";
@@ -26,7 +27,7 @@ import type { PlatformLink } from "./platform-link/platform-link.ts";
 import type { Platform } from "./platform-link/routes.ts";
 import type { ReleaseCluster } from "./releases/release-cluster.ts";
 import type { ReleaseSecrets } from "./releases/release-secrets.ts";
-import { Releases } from "./releases/releases.ts";
+import { Releases, type ReleasesOptions } from "./releases/releases.ts";
 import type { Render } from "./releases/render/render-stack.ts";
 
 /** What the parts of the agent share. */
@@ -87,7 +88,14 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
   const { platform, cluster, events, clock, config, rights, link, workloads, snapshots, accepts, relist } = parts;
   const { random, metrics, lookups, nodes, names } = parts;
   const reports = new ResourceReports({ workloads, lookups, nodes, names, clock, random, metrics });
-  const releases = cluster.releases && releasesOf(parts, cluster.releases, cluster.releaseSecrets, reports);
+  const machinePool = (id: string): boolean | undefined =>
+    cluster.machines && poolOf(id, cluster.machines.pools.store.list()) !== undefined;
+  const releases =
+    cluster.releases &&
+    releasesOf(parts, cluster.releases, cluster.releaseSecrets, {
+      members: (id) => reports.members(id),
+      offersMachines: (id) => offersMachines({ machinePool: machinePool(id), missing: rights.missing }),
+    });
   return new Deployments({
     ...parts,
     snapshot: snapshots.deployments,
@@ -118,7 +126,7 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
       offered: (id) => ({
         debugModes: config.debugModes,
         releases: config.releases,
-        machinePool: cluster.machines && poolOf(id, cluster.machines.pools.store.list()) !== undefined,
+        machinePool: machinePool(id),
       }),
       trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
     },
@@ -139,7 +147,7 @@ function releasesOf(
   { clock, config, render }: ReconcilerParts,
   cluster: ReleaseCluster,
   secrets: ReleaseSecrets | undefined,
-  reports: Pick<ResourceReports, "members">,
+  { members: reported, ...told }: Pick<ResourceReports, "members"> & Pick<ReleasesOptions, "offersMachines">,
 ): Releases {
   const contents = new Capacity({ clock, open: cluster.keptContents, max: MAX_RELEASES.contents });
   const kept = new Capacity({ clock, open: cluster.keptRollouts, max: MAX_RELEASES.rollouts });
@@ -149,13 +157,13 @@ function releasesOf(
   const { grantsNamespace, redactNames } = config;
   const room = { contents, rollouts: [kept, open] };
   const members = (id: string) =>
-    reports.members(id).map(({ member, health, ...ref }) => ({
+    reported(id).map(({ member, health, ...ref }) => ({
       ...member,
       name: nameOf(ref),
       isUnhealthy: health === "unhealthy",
     }));
   const tellsWords = redactNames === "off";
-  return new Releases({ cluster, room, render, members, secrets, grantsNamespace, tellsWords, clock });
+  return new Releases({ ...told, cluster, room, render, members, secrets, grantsNamespace, tellsWords, clock });
 }
 
 function requestsOf(parts: ReconcilerParts, commands: Commands): AccessRequests {

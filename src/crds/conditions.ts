@@ -146,6 +146,8 @@ const ROLLOUT_CONDITIONS = {
   ],
   Healthy: [
     "InProgress",
+    /** Pods of the wave fit on no node that is there. */
+    "AwaitingNodes",
     "AllHealthy",
     "GateFailed",
     "RollingBack",

@@ -2,7 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { afterAnswer, type ReleaseRecord, readWantedRelease } from "../../src/agent/releases/release-record.ts";
 import { nextReleaseStep } from "../../src/agent/releases/release-step.ts";
-import type { DeploymentState, UpdateState } from "../../src/contract/deployments/deployment-state.ts";
+import {
+  DEPLOYMENT_STATUSES,
+  type DeploymentState,
+  type DeploymentStatus,
+  type UpdateState,
+} from "../../src/contract/deployments/deployment-state.ts";
 import type { StoredError } from "../../src/contract/wire/stored-error.ts";
 import { objectName } from "../../src/crds/group.ts";
 import type { Rollout, RolloutState } from "../../src/crds/kinds/rollout.ts";
@@ -25,7 +30,8 @@ const NEXT: Readonly<Record<string, readonly RolloutState[]>> = {
   AwaitingApproval: ["Queued", "Denied", "Aborted"],
   Queued: ["Applying", "Failed"],
   Applying: ["Gating", "RollingBack", "Unknown", "Failed"],
-  Gating: ["Pruning", "Applying", "RollingBack"],
+  // Again: its pods fit on no node now, or do again.
+  Gating: ["Pruning", "Applying", "RollingBack", "Gating"],
   Pruning: ["Succeeded"],
   RollingBack: ["RolledBack", "Failed"],
   Unknown: ["Planning", "Failed"],
@@ -39,6 +45,16 @@ const SETTLED = [
   "delete-failed",
 ];
 const ENDED = ["deleted", "teardown-required"];
+/** Statuses that an agent reports of what it only observes, and that lead further. */
+const OBSERVED: Readonly<Partial<Record<DeploymentStatus, DeploymentStatus>>> = {
+  "delete-pending": "deleting",
+  "refresh-failed": "running",
+};
+const AWAITING_NODES = {
+  ...{ type: "Healthy", status: "Unknown" as const, reason: "AwaitingNodes", message: "0/1 nodes are available" },
+  lastTransitionTime: AT,
+};
+const DRIFT: StoredError = { code: "RESOURCE_DRIFT", message: "others have changed it", internal: false };
 
 class Model {
   row: Targeted & { deployment_model: "push" | "pull"; retry_requested: boolean };
@@ -48,13 +64,20 @@ class Model {
   readonly rollouts: { rollout: Rollout; releaseId: string | null }[] = [];
   /** Releases that never come up. */
   readonly broken = new Set<string | null>();
+  /** Others have changed what is installed. */
+  isDrifted = false;
+  readonly offersMachines: boolean;
+  /** Statuses that the platform has had. */
+  readonly reached: Set<DeploymentStatus>;
   /** As the agent last read it. */
   record: ReleaseRecord | undefined;
   releases = 0;
   operations = 0;
   retries = 0;
 
-  constructor(model: "push" | "pull", hasRelease: boolean) {
+  constructor(model: "push" | "pull", hasRelease: boolean, offersMachines: boolean, reached: Set<DeploymentStatus>) {
+    this.offersMachines = offersMachines;
+    this.reached = reached;
     const desired = hasRelease ? releaseOf(0) : null;
     const nothing = { current_release_id: null, update_state: null, retry_requested: false };
     // Without a release it is observed, and runs.
@@ -96,7 +119,8 @@ class Model {
     const status = nextStatus(this.row.status, { by: "retry" });
     if (status === undefined) return;
     this.retries += 1;
-    if (isAcquired) {
+    // What has drifted is put right by a redeploy: this agent acquires nothing for a retry of it.
+    if (isAcquired && this.row.status !== "refresh-failed") {
       this.row = { ...this.row, ...advance(this.row, status, NOW), retry_requested: false };
       this.error = null;
     } else this.row.retry_requested = true;
@@ -106,17 +130,23 @@ class Model {
   operate(pick: number): void {
     const last = this.rollouts.at(-1);
     if (last === undefined) return;
-    const { state, startedAt } = last.rollout.status ?? {};
+    const { state, startedAt, conditions } = last.rollout.status ?? {};
     const ways = NEXT[state ?? "none"] ?? [];
     const isBroken = state === "Applying" && last.releaseId !== null && this.broken.has(last.releaseId);
     const next = isBroken ? "Failed" : ways[pick % Math.max(1, ways.length)];
     if (next === undefined) return;
     const started = startedAt ?? (next === "Applying" ? AT : undefined);
-    last.rollout = { ...last.rollout, status: { state: next, ...(started !== undefined && { startedAt: started }) } };
+    const isAwaiting = state === "Gating" && next === "Gating" && conditions === undefined;
+    const status = {
+      ...{ state: next, ...(started !== undefined && { startedAt: started }) },
+      ...(isAwaiting && { conditions: [AWAITING_NODES] }),
+    };
+    last.rollout = { ...last.rollout, status };
   }
 
   /** Each person and program goes on, and nothing new is asked for. */
   settle(isWell: boolean): void {
+    this.isDrifted = false;
     for (let round = 0; round < 60 && !this.isSettled; round += 1) {
       this.list();
       this.operate(isWell ? 0 : round);
@@ -152,12 +182,17 @@ class Model {
     expect([this.row.status, this.row.current_release_id], JSON.stringify(this.row)).toEqual(["running", release]);
   }
 
+  /** What is installed is changed by others, and has no field of theirs any more the next time. */
+  drift(): void {
+    this.isDrifted = !this.isDrifted && this.rollouts.some(({ rollout }) => rollout.status?.state === "Succeeded");
+  }
+
   /** One report, and what the agent makes of the answer. */
   report(isAnswered = true): void {
     const { record, row } = this;
     if (record === undefined || row.status === "deleted") return;
     const step = this.#next(record, undefined);
-    const observed = { status: record.status === "delete-pending" ? "deleting" : record.status } as const;
+    const observed = { status: OBSERVED[record.status] ?? record.status };
     const ended = record.status === "deleting" ? ({ status: "deleted" } as const) : observed;
     const said = step.do === "report" ? step.report : { state: ended, operationId: null };
     const state: DeploymentState = { ...said.state, platform: "kubernetes", protocolVersion: 1 };
@@ -169,6 +204,7 @@ class Model {
       if (state.runtimeMetadata !== undefined) this.metadata = state.runtimeMetadata;
       this.error = state.error ?? null;
       this.#judged(state, before);
+      this.reached.add(this.row.status);
     }
     // The list that the answer has it ask for comes later: another act.
     if (isAnswered) this.#answered(record);
@@ -203,8 +239,8 @@ class Model {
 
   #next(record: ReleaseRecord, target: { readonly releaseId: string | null } | undefined) {
     return nextReleaseStep({
-      ...{ record, target, isLeased: true, note: undefined, stack: undefined, tellsWords: true },
-      ...{ trouble: undefined, members: [] },
+      ...{ record, target, isLeased: true, note: undefined, stack: undefined, tellsWords: true, members: [] },
+      ...{ trouble: this.isDrifted ? DRIFT : undefined, offersMachines: this.offersMachines },
       rollouts: this.rollouts.map(({ rollout }) => rollout),
       releaseOf: ({ spec }) =>
         this.rollouts.find((each) => each.rollout.spec.rolloutId === spec.rolloutId)?.releaseId ?? undefined,
@@ -274,19 +310,25 @@ const act = fc.oneof(
     fc.constant((model) => model.mend()),
   ),
   some(
+    2,
+    fc.constant((model) => model.drift()),
+  ),
+  some(
     1,
     fc.constantFrom("cleanup" as const, "detach" as const).map((action) => (model) => model.delete(action)),
   ),
 );
 
 test("the platform never says more of a release than its rollouts have come to, and both come to rest", () => {
+  const reached = new Set<DeploymentStatus>(["pending"]);
   fc.assert(
     fc.property(
       fc.constantFrom("push" as const, "pull" as const),
       fc.boolean(),
+      fc.boolean(),
       fc.array(act, { maxLength: 40, size: "max" }),
-      (kind, hasRelease, acts) => {
-        const model = new Model(kind, hasRelease);
+      (kind, hasRelease, offersMachines, acts) => {
+        const model = new Model(kind, hasRelease, offersMachines, reached);
         model.list();
         for (const each of acts) each(model);
         model.settle(true);
@@ -294,4 +336,7 @@ test("the platform never says more of a release than its rollouts have come to, 
     ),
     { numRuns: 500 },
   );
+  // No agent says that a deployment is beyond help, or that what a person has to take away could not be taken away.
+  const others: readonly DeploymentStatus[] = ["error", "teardown-failed"];
+  expect([...reached].sort()).toEqual(DEPLOYMENT_STATUSES.filter((each) => !others.includes(each)).toSorted());
 });

@@ -57,7 +57,7 @@ export function capabilitiesOf({
       : { ...answer("debug", debugs), ...(!debugs && { detail: `modes: ${debugModes.join(", ")}` }) };
   const machines: Capability =
     machinePool === true
-      ? answer("machines", missing.some(isOfMachines))
+      ? answer("machines", !offersMachines({ machinePool, missing }))
       : {
           key: "machines",
           state: "denied",
@@ -74,6 +74,11 @@ export function capabilitiesOf({
     machines,
     releases ? answer("releases", missing.some(isOfReleases)) : NO_RELEASES,
   ];
+}
+
+/** Whether the capability `machines` of an accepted deployment is granted. */
+export function offersMachines({ machinePool, missing }: Pick<CapabilityFacts, "machinePool" | "missing">): boolean {
+  return machinePool === true && !missing.some(isOfMachines);
 }
 
 /** Of the agent's roles that an installation has only with machines. */

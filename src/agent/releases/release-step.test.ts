@@ -53,6 +53,7 @@ const facts = (changes: Partial<ReleaseFacts> = {}): ReleaseFacts => ({
   releaseOf: () => undefined,
   trouble: undefined,
   members: [],
+  offersMachines: false,
   tellsWords: true,
   ...changes,
 });
@@ -252,6 +253,54 @@ describe("what is reported", () => {
     expect(told({ record: setup(status), rollouts: [install(state, more)] })).toBe(expected);
   });
 
+  describe("of a wave whose pods fit on no node", () => {
+    const need = { message: "wave 1 of 1: Deployment/shop/api: 0/1 nodes are available" };
+    const AWAITING = {
+      ...STARTED,
+      conditions: [
+        { type: "Healthy", status: "Unknown" as const, reason: "AwaitingNodes", ...need, lastTransitionTime: AT },
+      ],
+    };
+    test.each<[DeploymentStatus, RolloutState, RolloutStatus, string]>([
+      ["initial-setup", "Gating", AWAITING, "provisioning"],
+      ["provisioning", "Gating", AWAITING, "waiting-for-machines MACHINES_NEEDED"],
+      ["waiting-for-machines", "Gating", AWAITING, "waiting-for-machines MACHINES_NEEDED"],
+      ["waiting-for-machines", "Gating", STARTED, "provisioning"],
+      // What it said before it went on is not true any more.
+      ["waiting-for-machines", "Applying", AWAITING, "provisioning"],
+      ["waiting-for-machines", "Failed", AWAITING, "provisioning-failed PROVISIONING_FAILED"],
+      ["waiting-for-machines", "Aborted", AWAITING, "provisioning-failed PROVISIONING_FAILED"],
+      ["waiting-for-machines", "Succeeded", AWAITING, "running"],
+    ])("a setup in %s by %s", (status, state, more, expected) => {
+      const at = { record: setup(status), rollouts: [install(state, more)], offersMachines: true };
+      expect(told(at)).toBe(expected);
+    });
+    test.each<[DeploymentStatus, RolloutState, RolloutStatus, string]>([
+      ["updating", "Gating", AWAITING, "waiting-for-machines MACHINES_NEEDED"],
+      ["waiting-for-machines", "Gating", STARTED, "updating"],
+      ["waiting-for-machines", "RollingBack", AWAITING, "updating"],
+      ["waiting-for-machines", "RolledBack", AWAITING, "update-failed ROLLED_BACK"],
+    ])("an update in %s by %s", (status, state, more, expected) => {
+      expect(told({ record: record({ status }), rollouts: [rollout(state, more)], offersMachines: true })).toBe(
+        expected,
+      );
+    });
+    test("where no machine can join, nothing waits for one", () => {
+      expect(told({ record: setup("provisioning"), rollouts: [install("Gating", AWAITING)] })).toBe("provisioning");
+      const waiting = { record: setup("waiting-for-machines"), rollouts: [install("Gating", AWAITING)] };
+      expect(told(waiting)).toBe("provisioning");
+    });
+    test("is told with the scheduler's words, unless names are hidden, and is no new work", () => {
+      const at = { record: setup("provisioning"), rollouts: [install("Gating", AWAITING)], offersMachines: true };
+      expect(step(at)).toMatchObject({
+        report: { state: { error: { message: expect.stringContaining("0/1 nodes"), retryable: false } }, progress: [] },
+      });
+      expect(JSON.stringify(step({ ...at, tellsWords: false }))).not.toContain("shop/api");
+      const back = { ...at, record: setup("waiting-for-machines"), rollouts: [install("Succeeded", AWAITING)] };
+      expect(step(back)).toMatchObject({ report: { progress: [{ type: "DeployingStack", state: "success" }] } });
+    });
+  });
+
   const removal = (state: RolloutState | undefined, more: RolloutStatus) =>
     rollout(state, more, { rolloutId: `delete-${ID}`, action: "delete" });
   test.each<[DeploymentStatus, RolloutState | undefined, RolloutStatus, string]>([
@@ -370,34 +419,39 @@ test("with any facts, nothing is made twice or without the lease, and a rollout'
     told: fc.constantFrom(undefined, true, false),
     current: fc.constantFrom(null, OTHER),
     target: fc.constantFrom(undefined, RELEASE, OTHER),
+    offersMachines: fc.boolean(),
   });
   fc.assert(
-    fc.property(known, ({ status, state, hasStarted, isLeased, retryRequested, told: over, current, target }) => {
-      const at = record({
-        status,
-        currentReleaseId: current,
-        wanted: wanting({ operation, retryRequested, deleteAction: "cleanup" }),
-      });
-      const first = wishOf(at, [rollout("Succeeded", STARTED)])?.rolloutId ?? OPERATION;
-      const wanted = { ...at.wanted, told: over === undefined ? undefined : { rolloutId: first, isOver: over } };
-      const rollouts = state === "none" ? [] : [rollout(state, hasStarted ? STARTED : {}, { rolloutId: first })];
-      const found = step({
-        record: { ...at, wanted },
-        rollouts,
-        isLeased,
-        target: target === undefined ? undefined : { releaseId: target },
-      });
-      if (found.do === "create") {
-        expect(isLeased).toBe(true);
-        expect(rollouts.map(({ spec }) => spec.rolloutId)).not.toContain(found.wish.rolloutId);
-        expect([null, target]).toContain(found.wish.releaseId);
-      } else if (found.do === "report" && found.report.state.status === "running") {
-        expect([isLeased, state]).toEqual([true, "Succeeded"]);
-        expect(found.report.state.currentRelease?.releaseId).toBe(RELEASE);
-      } else if (found.do === "report" && found.report.state.status !== status) {
-        expect(isLeased).toBe(true);
-      }
-    }),
+    fc.property(
+      known,
+      ({ status, state, hasStarted, isLeased, retryRequested, told: over, current, target, ...offered }) => {
+        const at = record({
+          status,
+          currentReleaseId: current,
+          wanted: wanting({ operation, retryRequested, deleteAction: "cleanup" }),
+        });
+        const first = wishOf(at, [rollout("Succeeded", STARTED)])?.rolloutId ?? OPERATION;
+        const wanted = { ...at.wanted, told: over === undefined ? undefined : { rolloutId: first, isOver: over } };
+        const rollouts = state === "none" ? [] : [rollout(state, hasStarted ? STARTED : {}, { rolloutId: first })];
+        const found = step({
+          record: { ...at, wanted },
+          rollouts,
+          isLeased,
+          ...offered,
+          target: target === undefined ? undefined : { releaseId: target },
+        });
+        if (found.do === "create") {
+          expect(isLeased).toBe(true);
+          expect(rollouts.map(({ spec }) => spec.rolloutId)).not.toContain(found.wish.rolloutId);
+          expect([null, target]).toContain(found.wish.releaseId);
+        } else if (found.do === "report" && found.report.state.status === "running") {
+          expect([isLeased, state]).toEqual([true, "Succeeded"]);
+          expect(found.report.state.currentRelease?.releaseId).toBe(RELEASE);
+        } else if (found.do === "report" && found.report.state.status !== status) {
+          expect(isLeased).toBe(true);
+        }
+      },
+    ),
     { numRuns: 2_000 },
   );
 });

@@ -4,7 +4,17 @@ import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
 import type { Member } from "./installed.ts";
 import { type ReleaseRecord, toldAs } from "./release-record.ts";
-import { failureOf, goneError, leftError, rolloutError, type Stage, stageOf, stored } from "./rollout-progress.ts";
+import {
+  failureOf,
+  goneError,
+  leftError,
+  machinesError,
+  nodeNeedOf,
+  rolloutError,
+  type Stage,
+  stageOf,
+  stored,
+} from "./rollout-progress.ts";
 import { type StackNames, stackStateOf } from "./stack-state.ts";
 import { isUnknown, RETRIES, type Wish, wishOf } from "./wish.ts";
 
@@ -39,6 +49,8 @@ export interface ReleaseFacts {
   readonly trouble: StoredError | undefined;
   /** Workloads of the deployment's releases. */
   readonly members: readonly Member[];
+  /** The customer lets machines join for this deployment: what fits on no node may wait for one. */
+  readonly offersMachines: boolean;
   /** Names are told as they are. */
   readonly tellsWords: boolean;
 }
@@ -124,8 +136,8 @@ function isOver({ status }: Pick<ReleaseRecord, "status">): boolean {
 }
 
 function reportOf(facts: ReleaseFacts, wish: Wish, rollout: Rollout | undefined, stage: Stage): ReleaseReport {
-  const { record, isLeased, stack, members, tellsWords } = facts;
-  const status = isLeased ? nextStatus(record, wish, stage, rollout) : record.status;
+  const { record, isLeased, stack, members, offersMachines, tellsWords } = facts;
+  const status = isLeased ? nextStatus(record, wish, stage, rollout, offersMachines) : record.status;
   const error = saysWhy(status, stage) ? errorOf(facts, wish, rollout, status) : undefined;
   const isEnd = ENDS.has(status) || isOver({ status }) || isOver(record);
   const rolloutId = stage === "none" ? undefined : wish.rolloutId;
@@ -168,6 +180,7 @@ function errorOf(
   if (isOfAnother(wish, rollout, facts)) {
     return stored(failureOf(wish.action), "a rollout of another release has the name of this one");
   }
+  if (status === "waiting-for-machines") return machinesError(rollout, tellsWords);
   return status === "teardown-required" ? leftError(rollout, tellsWords) : rolloutError(rollout, tellsWords);
 }
 
@@ -178,7 +191,12 @@ function leavesSome(action: Wish["action"], rollout: Rollout | undefined): boole
 
 const ENDS: ReadonlySet<DeploymentStatus> = new Set(["running", "deleted", "teardown-required"]);
 /** Something is changed in the cluster. */
-const WORKING: ReadonlySet<DeploymentStatus> = new Set(["provisioning", "updating", "deleting"]);
+const WORKING: ReadonlySet<DeploymentStatus> = new Set([
+  "provisioning",
+  "waiting-for-machines",
+  "updating",
+  "deleting",
+]);
 
 /** One step from the platform's status towards what the rollout has come to (§24.4). */
 function nextStatus(
@@ -186,12 +204,15 @@ function nextStatus(
   { action, operationId }: Wish,
   stage: Stage,
   rollout: Rollout | undefined,
+  offersMachines: boolean,
 ): DeploymentStatus {
   const again = RETRIES[status];
   if (again !== undefined) return wanted.retryRequested ? again : status;
   const hasStarted = rollout?.status?.startedAt !== undefined;
   const hasFailed = stage === "failed" || stage === "gone";
   const isMoving = stage === "working" || stage === "done";
+  const needsMachines = offersMachines && rollout !== undefined && nodeNeedOf(rollout) !== undefined;
+  const isSetup = operationId === undefined;
   switch (status) {
     case "pending":
       if (hasFailed) return hasStarted ? "initial-setup" : "preflights-failed";
@@ -200,14 +221,20 @@ function nextStatus(
       if (hasFailed) return hasStarted ? "provisioning" : "initial-setup-failed";
       return isMoving ? "provisioning" : status;
     case "provisioning":
-    case "waiting-for-machines":
-      if (hasFailed) return operationId === undefined ? "provisioning-failed" : "update-failed";
+      if (hasFailed) return "provisioning-failed";
+      if (needsMachines) return "waiting-for-machines";
       return stage === "done" ? "running" : status;
+    case "waiting-for-machines":
+      if (hasFailed) return isSetup ? "provisioning-failed" : "update-failed";
+      if (stage === "done") return "running";
+      if (needsMachines) return status;
+      return isSetup ? "provisioning" : "updating";
     case "update-pending":
       if (hasFailed) return "update-failed";
       return isMoving ? "updating" : status;
     case "updating":
       if (hasFailed) return "update-failed";
+      if (needsMachines) return "waiting-for-machines";
       return stage === "done" ? "running" : status;
     case "delete-pending":
       return isMoving || hasFailed ? "deleting" : status;
@@ -229,7 +256,7 @@ function progressOf(
   if (from === to) return [];
   const type = action === "install" || action === "update" ? ("DeployingStack" as const) : ("CleaningUpStack" as const);
   const of = (state: ProgressEvent["state"]) => [{ type, state, data: { rollout: rolloutId } }];
-  if (WORKING.has(to)) return of("started");
+  if (WORKING.has(to)) return WORKING.has(from) ? [] : of("started");
   if (!WORKING.has(from)) return [];
   if (ENDS.has(to)) return of("success");
   return error === undefined ? [] : of({ failed: { error } });

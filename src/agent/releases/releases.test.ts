@@ -79,6 +79,7 @@ class World {
     const room = { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined };
     this.releases = new Releases({
       members: () => this.members,
+      offersMachines: () => false,
       cluster: {
         rolloutsOf: () => (this.isShown ? ([...this.rollouts.values()] as unknown as Rollout[]) : []),
         contentNamed: (name) => (this.isShown ? (this.contents.get(name) as unknown as ReleaseContent) : undefined),

@@ -36,6 +36,8 @@ export interface ReleasesOptions {
   readonly secrets: Pick<ReleaseSecrets, "salt" | "make"> | undefined;
   /** Workloads that carry the deployment's label, as last seen. */
   readonly members: (deploymentId: string) => readonly Member[];
+  /** The customer lets machines join for this deployment. */
+  readonly offersMachines: (deploymentId: string) => boolean;
   /** False: names are hidden. */
   readonly tellsWords: boolean;
   readonly clock: Clock;
@@ -125,7 +127,7 @@ export class Releases {
   }
 
   #next(record: ReleaseRecord, isLeased: boolean, target: { readonly releaseId: string | null } | undefined) {
-    const { cluster, tellsWords } = this.#options;
+    const { cluster, offersMachines, tellsWords } = this.#options;
     const releaseOf = ({ spec }: Rollout) => cluster.contentNamed(spec.contentName ?? "")?.spec.releaseId;
     const rollouts = cluster.rolloutsOf(record.id);
     const stack = this.#stacks.get(record.id);
@@ -134,7 +136,7 @@ export class Releases {
     const trouble = this.#troubles.of(record, this.installed(record.id), members, tellsWords);
     return nextReleaseStep({
       ...{ record, isLeased, rollouts, target, note, stack, releaseOf },
-      ...{ trouble, members, tellsWords },
+      ...{ trouble, members, offersMachines: offersMachines(record.id), tellsWords },
     });
   }
 

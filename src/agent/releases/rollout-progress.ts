@@ -1,5 +1,5 @@
 import type { StoredError } from "../../contract/wire/stored-error.ts";
-import type { RolloutConditionType } from "../../crds/conditions.ts";
+import type { RolloutConditionType, RolloutReason } from "../../crds/conditions.ts";
 import type { Rollout, RolloutAction, RolloutState } from "../../crds/kinds/rollout.ts";
 import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 
@@ -28,7 +28,12 @@ export function stageOf(rollout: Rollout): Exclude<Stage, "none" | "gone"> {
 }
 
 /** Errors that a retry does not heal. */
-const LASTING: ReadonlySet<string> = new Set(["ROLLOUT_DENIED", "APPROVAL_PENDING", "RESOURCES_LEFT"]);
+const LASTING: ReadonlySet<string> = new Set([
+  "ROLLOUT_DENIED",
+  "APPROVAL_PENDING",
+  "MACHINES_NEEDED",
+  "RESOURCES_LEFT",
+]);
 const MAX_NAMED = 10;
 const MAX_NAME = 128;
 
@@ -63,6 +68,21 @@ export function rolloutError(rollout: Rollout, tellsWords: boolean): StoredError
     default:
       return undefined;
   }
+}
+
+/** What the operator says of pods that fit on no node, while it looks at a wave; undefined: it does not say so. */
+export function nodeNeedOf({ status }: Rollout): string | undefined {
+  if (status?.state !== "Gating") return undefined;
+  const reason: RolloutReason<"Healthy"> = "AwaitingNodes";
+  return status.conditions?.find((each) => each.type === "Healthy" && each.reason === reason)?.message;
+}
+
+/** Undefined: no pod waits for a node. */
+export function machinesError(rollout: Rollout, tellsWords: boolean): StoredError | undefined {
+  const need = nodeNeedOf(rollout);
+  if (need === undefined) return undefined;
+  const what = tellsWords ? `: ${printableLine(need, MAX_API_ERROR)}` : "";
+  return stored("MACHINES_NEEDED", `pods of the release fit on no node that the cluster has${what}`);
 }
 
 /** What a deletion left for a person; undefined: it says that nothing is left. */

@@ -8,6 +8,7 @@ const NEXT: Readonly<Record<string, string>> = {
   RUNNER_DISABLED: "it stays wanted; install it by hand, its workloads are observed all the same",
   APPROVAL_PENDING: "the customer reads the plan and approves",
   APPROVAL_EXPIRED: "ask the customer, then retry",
+  MACHINES_NEEDED: "make a join token and let a machine join, before the wave's time is over",
   OTHER_PLAN_APPROVED: "retry: the customer is shown the new plan",
   ROLLOUT_DENIED: "ask, and promote another release",
   PREFLIGHT_CHECKS_FAILED: "mend the release, or retry once the cluster is mended",

@@ -57,6 +57,8 @@ export interface WaveHealth {
   readonly verdict: "healthy" | "waiting" | "failed";
   /** Of the failure, for people. It may quote the cluster: redact it before it is stored. */
   readonly message?: string;
+  /** While it waits: which pod fits on no node, and why. It quotes the cluster, too. Absent: no node is wanted. */
+  readonly needsNodes?: string;
   readonly resources: readonly ResourceState[];
   /** When to ask again. */
   readonly againMs: number;

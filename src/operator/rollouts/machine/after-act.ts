@@ -108,12 +108,16 @@ function afterFailures(facts: RolloutFacts, { failures }: WaveApplied, what: str
 
 export function afterGate(facts: RolloutFacts, health: WaveHealth, waves: number): RolloutStep {
   const { wave = 0 } = facts.rollout.status ?? {};
-  const { verdict, message = "", againMs } = health;
+  const { verdict, message = "", needsNodes, againMs } = health;
   const fields = resourcesOf(facts, health);
   const name = `wave ${wave + 1} of ${waves}`;
   if (verdict === "failed") return withFields(takeBack(facts, "GateFailed", `${name}: ${message}`), fields);
   if (verdict === "waiting") {
-    return wait(againMs, [["Healthy", "Unknown", "InProgress", `${name} is not healthy yet`]], fields);
+    const said: Said =
+      needsNodes === undefined
+        ? ["Healthy", "Unknown", "InProgress", `${name} is not healthy yet`]
+        : ["Healthy", "Unknown", "AwaitingNodes", `${name}: ${needsNodes}`];
+    return wait(againMs, [said], fields);
   }
   if (wave + 1 >= waves) {
     const said: Said = ["Healthy", "True", "AllHealthy", "everything that was applied is healthy"];

@@ -605,6 +605,28 @@ test("a cache that lags brings no account back: what was left behind is not done
   expect([it.log, it.rights.size]).toEqual([[], 0]);
 });
 
+test("while pods fit on no node the condition says so, without secrets, and no longer than that", async () => {
+  const it = world();
+  const { health } = it.ports.hands;
+  let needsNodes: string | undefined = "Deployment.apps/shop/api: api-1: 0/1 nodes are available, password=hunter2";
+  it.hands = {
+    health: async (...given) => {
+      if (needsNodes === undefined) return health(...given);
+      return { verdict: "waiting", needsNodes, resources: [], againMs: 2_000 };
+    },
+  };
+  it.addContent("rel-1", [line("api")]);
+  it.add("a", "install", "rel-1");
+  await it.until(() => it.reason("a", "Healthy") === "Unknown/AwaitingNodes");
+  expect(it.message("a", "Healthy")).toBe(
+    "wave 1 of 1: Deployment.apps/shop/api: api-1: 0/1 nodes are available, password=[redacted]",
+  );
+  needsNodes = undefined;
+  await it.until(() => it.reason("a", "Healthy") === "Unknown/InProgress");
+  await it.untilState("a", "Succeeded");
+  expect(it.reason("a", "Healthy")).toBe("True/AllHealthy");
+});
+
 test("who looks and then claims does so alone for its deployment, also after one that failed", async () => {
   const running = new RunningRollouts();
   const first = Promise.withResolvers<void>();

@@ -199,6 +199,15 @@ onEachDatabase("deployments", (world) => {
     );
   });
 
+  it("a setup that waits for a machine in between is told as one progress", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    for (const status of ["initial-setup", "provisioning", "waiting-for-machines", "provisioning", "running"]) {
+      expect((await site.report(id, status)).body.current.status).toBe(status);
+    }
+    expect((await eventsOf(site, id)).filter((type: string) => type === "ProvisioningAgent")).toHaveLength(1);
+  });
+
   it("a deleted deployment's queued request is rejected as expired, and its record stays readable", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

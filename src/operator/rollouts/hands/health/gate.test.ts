@@ -12,15 +12,20 @@ const time = (seconds: number): string => secondsIn(seconds).toISOString();
 const look = (watched: readonly Watched[], seconds: number, until = UNTIL) =>
   waveHealth(watched, STARTED, until, secondsIn(seconds));
 
+const NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu";
+const UNPLACED = { type: "PodScheduled", status: "False", reason: "Unschedulable", message: `${NO_ROOM}. more` };
+
 interface PodOptions {
   readonly hash?: string;
   readonly createdAt?: number;
   readonly readyAt?: number;
   readonly stuck?: string;
   readonly isGoing?: boolean;
+  /** It fits on no node, since it was made. */
+  readonly isUnplaced?: boolean;
 }
 
-function pod({ hash = "new", createdAt = 0, readyAt, stuck, isGoing }: PodOptions = {}): Pod {
+function pod({ hash = "new", createdAt = 0, readyAt, stuck, isGoing, isUnplaced }: PodOptions = {}): Pod {
   const ready = { type: "Ready", status: readyAt === undefined ? "False" : "True" };
   const container = { name: "c", state: stuck === undefined ? {} : { waiting: { reason: stuck, message: "why" } } };
   const object = {
@@ -31,7 +36,10 @@ function pod({ hash = "new", createdAt = 0, readyAt, stuck, isGoing }: PodOption
     },
     status: {
       phase: "Running",
-      conditions: [{ ...ready, lastTransitionTime: time(readyAt ?? createdAt) }],
+      conditions: [
+        { ...ready, lastTransitionTime: time(readyAt ?? createdAt) },
+        ...(isUnplaced ? [{ ...UNPLACED, lastTransitionTime: time(createdAt) }] : []),
+      ],
       containerStatuses: [container],
     },
   };
@@ -159,4 +167,18 @@ test("what the rollout has left alone is told, and does not hold its wave up", (
   const found = look([left, deployment(UP, [pod({ readyAt: 1 })])], 150);
   expect(found).toMatchObject({ verdict: "healthy", resources: [{ resourceId: "db", state: "updating" }, {}] });
   expect(look([broken], 150).verdict).toBe("failed");
+});
+
+test("a wave that waits says which pod fits on no node; what is left alone, up, or of the template before does not", () => {
+  const unplaced = pod({ isUnplaced: true });
+  const needOf = (...watched: readonly Watched[]) => look(watched, 60).needsNodes;
+  const waiting = deployment(COMING, [unplaced]);
+  expect(needOf(waiting)).toBe(`Deployment.apps/shop/api: api-new-1: ${NO_ROOM}`);
+  expect(needOf(deployment(COMING, [pod()]))).toBeUndefined();
+  expect(needOf({ ...waiting, isLeftAlone: true }, deployment(COMING, [pod()]))).toBeUndefined();
+  const old = pod({ hash: "old", createdAt: -600, isUnplaced: true });
+  expect(needOf(deployment(COMING, [old, pod()]))).toBeUndefined();
+  const ending = pod({ hash: "old", createdAt: -600, isGoing: true });
+  expect(needOf(deployment(COMING, [ending, unplaced]))).toBeUndefined();
+  expect(look([waiting], 660)).not.toHaveProperty("needsNodes");
 });

@@ -7,6 +7,7 @@ import { conditionOf, msSince, seconds } from "../../../../kube/workload-state/s
 import { REVISION_LABEL } from "../../../../kube/workload-state/update-stopped.ts";
 import type { WaveHealth } from "../hands.ts";
 import type { LiveObject } from "../release-api.ts";
+import { nodeNeed } from "./node-need.ts";
 import { type ObjectState, objectState } from "./object-state.ts";
 import { MAX_MESSAGE, resourceRows } from "./resource-rows.ts";
 
@@ -66,7 +67,20 @@ export function waveHealth(watched: readonly Watched[], waveStartedAt: Date, unt
   }
   const pauseMs = Number.isFinite(steadyInMs) ? steadyInMs : elapsedMs / 10;
   const againMs = Math.max(MIN_AGAIN_MS, Math.min(pauseMs, MAX_AGAIN_MS, leftMs));
-  return { verdict: "waiting", resources: resourceRows(seen), againMs };
+  const needsNodes = firstNodeNeed(touched, now);
+  const waiting = { verdict: "waiting", resources: resourceRows(seen), againMs } as const;
+  return needsNodes === undefined ? waiting : { ...waiting, needsNodes };
+}
+
+function firstNodeNeed(touched: readonly Seen[], now: Date): string | undefined {
+  for (const { ref, kind, pods, state } of touched) {
+    // Pods of the object that end leave their room to the others.
+    const isEnding = pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    if (isEnding || state?.isSettled === true) continue;
+    const need = nodeNeed(kind, ofNewestTemplate(pods), now);
+    if (need !== undefined) return printable(`${ref}: ${need}`, MAX_MESSAGE);
+  }
+  return undefined;
 }
 
 interface Seen extends Watched {

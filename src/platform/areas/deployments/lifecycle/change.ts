@@ -54,7 +54,7 @@ export async function statusChanged(call: ChangeCall, from: DeploymentStatus, ro
   const { status: to } = row;
   if (from === to) return;
   if (from === "pending" && to !== "delete-pending" && to !== "deleted") await preflightsRan(call, row);
-  await tellProgress(call, row);
+  await tellProgress(call, from, row);
   await tellFacts(call, from, row);
   if (to === "deleted") await deploymentEnded(call, row);
   for (const hook of call.hooks.deploymentChanged) await hook(call, row);
@@ -87,9 +87,11 @@ async function preflightsRan(call: ChangeCall, row: DeploymentRow): Promise<void
   });
 }
 
-async function tellProgress(call: ChangeCall, row: DeploymentRow): Promise<void> {
+async function tellProgress(call: ChangeCall, from: DeploymentStatus, row: DeploymentRow): Promise<void> {
   for (const { type, begins, succeeds, fails } of PROGRESS) {
     if (row.status === begins) {
+      // A machine has come: the event of before the wait is still open.
+      if (from === "waiting-for-machines") continue;
       const releaseId = row.desired_release_id ?? row.current_release_id;
       const data = { agentId: row.id, releaseId };
       await call.emit({ type, projectId: row.project_id, deploymentId: row.id, data, state: "started" });

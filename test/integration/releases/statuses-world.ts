@@ -1,0 +1,232 @@
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { createClient } from "../../../src/api-client/client.ts";
+import type { Deployment } from "../../../src/contract/deployments/deployment.ts";
+import type { DeploymentStatus } from "../../../src/contract/deployments/deployment-state.ts";
+import type { KubernetesStack } from "../../../src/contract/deployments/stack.ts";
+import type { Manifest } from "../../../src/contract/stacks/manifests-config.ts";
+import { objectName } from "../../../src/crds/group.ts";
+import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { type Rollout, type RolloutSpec, rollouts } from "../../../src/crds/kinds/rollout.ts";
+import {
+  installation,
+  openMachines,
+  openNamespace,
+  openNamespaceToReleases,
+  openReleases,
+} from "../../../src/crds/manifests/installation.ts";
+import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "../agent/agent-world.ts";
+import { eventually, signal } from "../wait.ts";
+
+type Resources = KubernetesStack["resources"];
+
+const resource = (config: Resources[string]["config"]): Resources => ({
+  [config.id]: { config, dependencies: [], lifecycle: "live" },
+});
+
+/** A resource of a stack that runs one pod. */
+export function container(id: string, cpu: string): Resources {
+  return resource({ id, type: "container", image: `registry.example.com/${id}:1`, cpu });
+}
+
+export function manifests(id: string, object: Manifest & { readonly [field: string]: unknown }): Resources {
+  return resource({ id, type: "manifests", objects: [object] });
+}
+
+/** Of the setup: no release deletes it. */
+export function frozen(resources: Resources): Resources {
+  return Object.fromEntries(Object.entries(resources).map(([id, each]) => [id, { ...each, lifecycle: "frozen" }]));
+}
+
+/** Platform, agent and operator with a cluster in which releases are on, and what the vendor and the customer do there. */
+export class StatusesWorld {
+  readonly #world: AgentWorld;
+  readonly #cluster: Cluster;
+  readonly #groupId: string;
+  readonly #manager: ReturnType<typeof createClient>;
+  readonly #agent: Running;
+  readonly #operator: Running;
+  #isAgentThere = true;
+
+  private constructor(world: AgentWorld, groupId: string) {
+    this.#world = world;
+    this.#cluster = world.cluster;
+    this.#groupId = groupId;
+    this.#manager = createClient({ baseUrl: world.platform.url, credential: world.runtimeKey });
+    this.#operator = world.startOperator({ SALLYPORT_RELEASES_ENABLED: "true" });
+    this.#agent = world.startAgent("agent", {
+      SALLYPORT_RELEASES_ENABLED: "true",
+      SALLYPORT_AGENT_MACHINES: "true",
+    });
+  }
+
+  static async open(cluster: Cluster): Promise<StatusesWorld> {
+    const install = async (): Promise<void> => {
+      const { crds, rbac, policies } = installation();
+      await cluster.apply([...crds, ...rbac, ...openNamespace(SHOP), ...openNamespaceToReleases(SHOP)]);
+      await cluster.apply([...policies, ...openReleases(), ...openMachines()]);
+    };
+    const world = await createAgentWorld(cluster, { install });
+    const { vendorAdmin, deploymentId, projectId: project } = world;
+    // A project's first release goes to production, which other deployments follow: this one has nothing to install.
+    await vendorAdmin.releases.create({ body: { project } }, signal());
+    const { deploymentGroupId } = await vendorAdmin.deployments.get({ params: { id: deploymentId } }, signal());
+    return new StatusesWorld(world, deploymentGroupId);
+  }
+
+  async close(): Promise<void> {
+    await this.agentEnds();
+    await this.#operator.stop();
+    await this.#manager.close();
+    await this.#world.close();
+  }
+
+  async agentEnds(): Promise<void> {
+    if (this.#isAgentThere) await this.#agent.stop();
+    this.#isAgentThere = false;
+  }
+
+  /** A deployment that the customer accepted from the start, without a release. */
+  get observed(): string {
+    return this.#world.deploymentId;
+  }
+
+  /** @returns the release's id */
+  async releases(version: string, resources: Resources): Promise<string> {
+    const stack = { kubernetes: { id: "shop", resources } };
+    const body = { project: this.#world.projectId, version, stack };
+    return (await this.#world.vendorAdmin.releases.create({ body }, signal())).id;
+  }
+
+  async deploys(name: string, pinnedReleaseId: string): Promise<string> {
+    const { vendorAdmin, managerId, projectId: project } = this.#world;
+    const where = { project, deploymentGroupId: this.#groupId, managerId, operatorPermission: "manage" as const };
+    const body = { name, platform: "kubernetes" as const, ...where, pinnedReleaseId };
+    return (await vendorAdmin.deployments.create({ body }, signal())).deployment.id;
+  }
+
+  async pins(id: string, releaseId: string): Promise<void> {
+    await this.#world.vendorAdmin.deployments.pinRelease({ params: { id }, body: { releaseId } }, signal());
+  }
+
+  async retries(id: string): Promise<void> {
+    await this.#world.vendorAdmin.deployments.retry({ params: { id } }, signal());
+  }
+
+  async removes(id: string): Promise<void> {
+    await this.#world.vendorAdmin.deployments.delete({ params: { id }, body: { action: "cleanup" } }, signal());
+  }
+
+  /** What the platform answers. @param code of the error; undefined: there is none */
+  sees(id: string, status: DeploymentStatus, code?: string): Promise<Deployment> {
+    return eventually(
+      () => this.#world.vendorAdmin.deployments.get({ params: { id } }, signal()),
+      (found) => found.status === status && found.error?.code === code,
+    );
+  }
+
+  /** The agent shows it in the cluster, and has told the platform that it waits for the customer. */
+  async isShown(id: string): Promise<void> {
+    await eventually(
+      () => this.#managed(id),
+      (found) => found.status?.state === "Waiting",
+    );
+    await eventually(
+      () => this.#world.vendorAdmin.deployments.get({ params: { id } }, signal()),
+      ({ capabilities }) => capabilities?.some(({ state }) => state === "denied") === true,
+    );
+  }
+
+  async accepts(id: string): Promise<void> {
+    const key = { namespace: GRANTS, name: objectName(id) };
+    const body = { spec: { acceptedNamespaces: [SHOP] } };
+    await this.#world.admin.patch(managedDeployments, key, { type: "merge", body }, {}, signal());
+  }
+
+  /** The one rollout of the deployment that goes on, once it is in one of these states. */
+  async #open(id: string, ...states: readonly string[]): Promise<Rollout> {
+    const open = async (): Promise<Rollout | undefined> => {
+      for await (const each of this.#world.admin.list<Rollout>(rollouts, { namespace: GRANTS }, signal())) {
+        if (each.spec.deploymentId === id && each.status?.finishedAt === undefined) return each;
+      }
+      return undefined;
+    };
+    return eventually(open, ({ status }) => states.includes(status?.state ?? ""));
+  }
+
+  async #says({ metadata }: Rollout, spec: Partial<RolloutSpec>): Promise<void> {
+    const key = { namespace: GRANTS, name: metadata.name };
+    await this.#world.admin.patch(rollouts, key, { type: "merge", body: { spec } }, {}, signal());
+  }
+
+  async approves(id: string): Promise<void> {
+    const rollout = await this.#open(id, "AwaitingApproval");
+    const { plannedDigest } = rollout.status ?? {};
+    if (plannedDigest === undefined) throw new Error("the plan has no digest");
+    await this.#says(rollout, { approvedDigest: plannedDigest });
+  }
+
+  async denies(id: string): Promise<void> {
+    await this.#says(await this.#open(id, "AwaitingApproval"), { deniedReason: "not this week" });
+  }
+
+  async aborts(id: string): Promise<void> {
+    await this.#says(await this.#open(id, "Applying", "Gating"), { abortReason: "peak hours" });
+  }
+
+  /** The operator says on the rollout that a pod fits on no node, and why. */
+  async awaitsNodes(id: string): Promise<void> {
+    await eventually(
+      () => this.#open(id, "Gating"),
+      ({ status }) =>
+        status?.conditions?.some(
+          ({ reason, message }) => reason === "AwaitingNodes" && message.includes("Insufficient cpu"),
+        ) === true,
+    );
+  }
+
+  async letsMachinesJoin(deploymentId: string): Promise<void> {
+    const metadata = { name: "workers", namespace: GRANTS };
+    const pool = { apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata, spec: { deploymentId } };
+    await this.#cluster.apply([pool]);
+  }
+
+  /** A simulated node, as the kubelet of a machine registers one. */
+  async machineComes(name: string, cpu: string): Promise<void> {
+    const amounts = { cpu, memory: "64Gi", pods: "110" };
+    const labels = { type: "kwok", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux" };
+    const status = { allocatable: amounts, capacity: amounts };
+    const body = { apiVersion: "v1", kind: "Node", metadata: { name, labels }, status };
+    const answer = await this.#cluster.request({ method: "POST", path: "/api/v1/nodes", body });
+    if (answer.status !== 201) throw new Error(`${name} was not created: ${JSON.stringify(answer.body)}`);
+  }
+
+  async deletes(kind: string, name: string): Promise<void> {
+    await this.#cluster.kubectl(["delete", kind, name, "-n", SHOP]);
+  }
+
+  /** At what is installed, which it does each ten minutes, and when a rollout changes. */
+  async operatorLooks(id: string): Promise<void> {
+    const isIt = ({ spec, status }: Rollout) => spec.deploymentId === id && status?.state === "Succeeded";
+    for await (const each of this.#world.admin.list<Rollout>(rollouts, { namespace: GRANTS }, signal())) {
+      if (!isIt(each)) continue;
+      const body = { metadata: { annotations: { "example.com/look": "now" } } };
+      const key = { namespace: GRANTS, name: each.metadata.name };
+      await this.#world.admin.patch(rollouts, key, { type: "merge", body }, {}, signal());
+    }
+  }
+
+  /** As a manager of the deployment, with its key. */
+  async reports(deploymentId: string, status: DeploymentStatus, code: string): Promise<void> {
+    const error = { code, message: "for this test", internal: false };
+    const state = { status, platform: "kubernetes" as const, protocolVersion: 1, error };
+    await this.#manager.sync.reconcile({ body: { deploymentId, state } }, signal());
+  }
+
+  #managed(id: string): Promise<ManagedDeployment | undefined> {
+    return this.#world.admin.get<ManagedDeployment>(
+      managedDeployments,
+      { namespace: GRANTS, name: objectName(id) },
+      signal(),
+    );
+  }
+}
