@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../../base/is-record.ts";
 import { RELEASE_FIELD_MANAGER } from "../../../crds/release-names.ts";
+import { type FieldSet, names } from "../hands/fields/field-set.ts";
 
 /** Who owns which fields of an object, as the API server keeps it. The values are not among it. */
 export interface FieldOwner {
@@ -9,11 +9,8 @@ export interface FieldOwner {
   readonly subresource?: string;
   readonly apiVersion?: string;
   readonly time?: string;
-  readonly fieldsV1?: OwnedFields;
+  readonly fieldsV1?: FieldSet;
 }
-
-/** `{"f:spec": {"f:replicas": {}}}`; an empty one is a field that is owned with all that is below. */
-type OwnedFields = { readonly [step: string]: OwnedFields };
 
 /** A field that a release applies and does not own any more. */
 interface LostField {
@@ -25,9 +22,9 @@ interface LostField {
 
 interface Owners {
   /** Of the release. */
-  readonly own: OwnedFields | undefined;
+  readonly own: FieldSet | undefined;
   /** Of others, the last one to write first. */
-  readonly others: readonly { readonly owner: FieldOwner; readonly fields: OwnedFields }[];
+  readonly others: readonly { readonly owner: FieldOwner; readonly fields: FieldSet }[];
 }
 
 /** Fields of the metadata that a release applies; the API server keeps no owners of its name. */
@@ -132,19 +129,6 @@ function below({ own, others }: Owners, step: string): Owners {
   };
 }
 
-/** `k:{"name":"c"}` by its keys, `v:"x"` by its value. */
-function names(step: string, element: unknown): boolean {
-  const text = step.slice(2);
-  if (step.startsWith("v:")) return isDeepStrictEqual(JSON.parse(text), element);
-  if (!step.startsWith("k:") || !isRecord(element)) return false;
-  const keys = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  // The API server fills in a key that a manifest may leave out.
-  const isDefault = (key: string, value: unknown): boolean => key === "protocol" && value === "TCP";
-  return Object.entries(keys).every(
-    ([key, value]) => element[key] === value || (element[key] === undefined && isDefault(key, value)),
-  );
-}
-
 function spoken(step: string): string {
   const value: unknown = JSON.parse(step.slice(2));
   if (!isRecord(value)) return `=${JSON.stringify(value)}`;
@@ -153,7 +137,7 @@ function spoken(step: string): string {
     .join(",");
 }
 
-function isWhole(fields: OwnedFields): boolean {
+function isWhole(fields: FieldSet): boolean {
   return Object.keys(fields).length === 0;
 }
 

@@ -8,8 +8,9 @@ import { jobShape } from "../../../kube/projection/batch-shapes.ts";
 import { Interner } from "../../../kube/projection/interner.ts";
 import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
-import { differences } from "./difference.ts";
-import { fieldsOfClientAlone, inPlaceOfClient } from "./managed-fields.ts";
+import { isAsWished } from "./fields/as-wished.ts";
+import { differences } from "./fields/difference.ts";
+import { fieldsOfClientAlone, inPlaceOfClient } from "./fields/managed-fields.ts";
 import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
@@ -77,6 +78,9 @@ export async function applyObject(
       const isSettled = seen === undefined ? wish.isDone : wish.isFrozen && !isAdopted;
       if (isSettled) return { did: "unchanged", overrides: [], fields: [] };
       if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
+      if (seen !== undefined && isSeenAsWished(seen, manifest, wish)) {
+        return { did: "unchanged", overrides: [], fields: [], mark: markOf(manifest, seen) };
+      }
       const applied = await applyTo(api, manifest, seen, wish, signal);
       return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
     } catch (error) {
@@ -95,6 +99,11 @@ export async function applyObject(
     }
   }
   return { message: "others change it all the time", isTemporary: true };
+}
+
+/** Of a plan alone: what is applied is as the plan has found it, or is asked for. */
+function isSeenAsWished(seen: LiveObject, manifest: ReleaseManifest, { isDryRun, takesOver }: Wish): boolean {
+  return isDryRun && !takesOver && seen.metadata.deletionTimestamp === undefined && isAsWished(manifest, seen);
 }
 
 /** One that an earlier rollout made: applied again it would stay as it is, and fail this rollout too. */

@@ -5,7 +5,7 @@ import type { JsonPatchOperation } from "../../../kube/client/client-options.ts"
 import type { Exchange } from "../../../kube/client/exchange.ts";
 import { collectionPath, objectPath } from "../../../kube/objects/paths.ts";
 import type { DynamicObject, ObjectKey, ObjectMeta, Resource } from "../../../kube/objects/resource.ts";
-import type { ManagedFields } from "./managed-fields.ts";
+import type { ManagedFields } from "./fields/managed-fields.ts";
 
 /** An object as the API server has it, with who owns which of its fields. */
 export interface LiveObject extends DynamicObject {

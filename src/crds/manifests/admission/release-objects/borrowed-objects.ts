@@ -2,16 +2,34 @@ import type { InstallationNames } from "../../../group.ts";
 import type { Manifest } from "../../../manifest.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../release-names.ts";
 import { type MayRead, READ_KINDS, type ReadKind } from "../../../released/may-read.ts";
-import { forbid, type Match, type Params, validatingPolicy } from "../admission-policy.ts";
+import { forbid, type Match, type Named, type Params, validatingPolicy } from "../admission-policy.ts";
 import { isReadable, readVariables } from "./read-rules.ts";
 import { releaseAccountsOnly, WRITTEN } from "./written.ts";
 
 const CLAIMS: Match = { apiGroups: [""], operations: ["CREATE"], resources: ["persistentvolumeclaims"] };
 const WORKLOADS: Match = { apiGroups: ["apps", "batch"], operations: ["CREATE", "UPDATE"], resources: ["*"] };
-/** CEL: a release of the same deployment has made the object that is looked at. */
-const IS_OWN =
-  `(dyn(params).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('') != '' && ` +
-  `dyn(params).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('') == variables.labels[?'${DEPLOYMENT_ID_LABEL}'].orValue(''))`;
+
+/** CEL: the deployment that has made the object, as its label says. */
+const makerOf = (object: string): string => `dyn(${object}).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('')`;
+
+/**
+ * What is judged at all. Most objects of a namespace are the release's own, and for each object that is looked at the API
+ * server reads the written one anew: for the conditions once, for the rest of a policy three times more.
+ */
+function whatOthersHave(names: InstallationNames): readonly Named[] {
+  return [
+    ...releaseAccountsOnly(names),
+    {
+      name: "made-by-no-release-of-the-deployment",
+      expression: `${makerOf("params")} == '' || ${makerOf("params")} != ${makerOf("object")}`,
+    },
+    {
+      name: "changes-what-runs",
+      expression:
+        "request.operation == 'CREATE' || dyn(object)[?'spec'].orValue({}) != dyn(oldObject)[?'spec'].orValue({})",
+    },
+  ];
+}
 
 /** The policy is judged once for each object of this kind in the namespace; one that does not exist yet holds nothing. */
 function eachOf(kind: string, apiVersion = "v1"): Params {
@@ -28,11 +46,11 @@ function eachOf(kind: string, apiVersion = "v1"): Params {
 export function rolloutServiceAccounts(names: InstallationNames): readonly Manifest[] {
   return validatingPolicy("sallyport-rollout-service-accounts", WORKLOADS, {
     params: eachOf("ServiceAccount"),
-    matchConditions: releaseAccountsOnly(names),
+    matchConditions: whatOthersHave(names),
     variables: WRITTEN,
     validations: [
       forbid(
-        `!variables.runsPods || variables.account == 'default' || params.metadata.name != variables.account || ${IS_OWN}`,
+        `!variables.runsPods || variables.account == 'default' || params.metadata.name != variables.account`,
         "a rollout runs pods as a service account that the release itself has installed, or as none",
       ),
     ],
@@ -55,7 +73,7 @@ export function rolloutReads(names: InstallationNames, mayRead: MayRead): readon
   return [
     ...validatingPolicy("sallyport-rollout-config-maps", WORKLOADS, {
       params: eachOf("ConfigMap"),
-      matchConditions: releaseAccountsOnly(names),
+      matchConditions: whatOthersHave(names),
       variables: [...WRITTEN, ...readVariables("ConfigMap", mayRead)],
       validations: [
         forbid(
@@ -66,7 +84,7 @@ export function rolloutReads(names: InstallationNames, mayRead: MayRead): readon
     }),
     ...validatingPolicy("sallyport-rollout-volume-claims", WORKLOADS, {
       params: eachOf("PersistentVolumeClaim"),
-      matchConditions: releaseAccountsOnly(names),
+      matchConditions: whatOthersHave(names),
       variables: [...WRITTEN, ...readVariables("PersistentVolumeClaim", mayRead)],
       validations: [
         forbid(
@@ -74,18 +92,18 @@ export function rolloutReads(names: InstallationNames, mayRead: MayRead): readon
           `a rollout uses only volume claims that the release brings, or that releases may read (releases.mayRead.${READ_KINDS.PersistentVolumeClaim})`,
         ),
         forbid(
-          `!variables.changes || !(${claimed}) || ${IS_OWN} || ${isAllowed("PersistentVolumeClaim")}`,
+          `!(${claimed}) || ${isAllowed("PersistentVolumeClaim")}`,
           "a rollout makes no StatefulSet that takes volume claims of others by their names",
         ),
       ],
     }),
     ...validatingPolicy("sallyport-rollout-claim-names", CLAIMS, {
       params: eachOf("StatefulSet", "apps/v1"),
-      matchConditions: releaseAccountsOnly(names),
+      matchConditions: whatOthersHave(names),
       variables: WRITTEN,
       validations: [
         forbid(
-          `${IS_OWN} || !(${awaited})`,
+          `!(${awaited})`,
           "a rollout makes no volume claim that a StatefulSet of others would take for its own by its name",
         ),
       ],
@@ -95,7 +113,7 @@ export function rolloutReads(names: InstallationNames, mayRead: MayRead): readon
 
 function readsNoOther(kind: ReadKind): string {
   const isRead = `variables.reads${kind}.exists(names, params.metadata.name in names)`;
-  return `!variables.runsPods || !(${isRead}) || ${IS_OWN} || ${isAllowed(kind)}`;
+  return `!variables.runsPods || !(${isRead}) || ${isAllowed(kind)}`;
 }
 
 function isAllowed(kind: ReadKind): string {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../../base/is-record.ts";
+import { isRecord } from "../../../../base/is-record.ts";
 
 /** Fields of an object's metadata that the API server writes at each change, or never. */
 const BOOKKEEPING = ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"];

@@ -1,5 +1,6 @@
-import { isRecord } from "../../../base/is-record.ts";
-import { RELEASE_FIELD_MANAGER } from "../../../crds/release-names.ts";
+import { isRecord } from "../../../../base/is-record.ts";
+import { RELEASE_FIELD_MANAGER } from "../../../../crds/release-names.ts";
+import type { FieldSet } from "./field-set.ts";
 
 /** Who owns which fields of an object: one entry for each manager, way of writing and version of the API. */
 export interface ManagedFields {
@@ -7,11 +8,7 @@ export interface ManagedFields {
   readonly operation?: string;
   readonly apiVersion?: string;
   readonly subresource?: string;
-  /** Nested: `f:spec`, `k:{"name":"web"}`; `.` is the element itself. */
   readonly fieldsV1?: FieldSet;
-}
-interface FieldSet {
-  readonly [step: string]: FieldSet;
 }
 
 /** Under this name `kubectl apply` without `--server-side` writes. */
