@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../../../base/is-record.ts";
 import type { ReleaseManifest } from "../../../../crds/kinds/release-content.ts";
 import { RELEASE_FIELD_MANAGER } from "../../../../crds/release-names.ts";
-import { type FieldSet, names } from "./field-set.ts";
 import type { LiveObject } from "../release-api.ts";
+import { type FieldSet, names } from "./field-set.ts";
 
 /** Fields of the metadata that the API server keeps no owners of. */
 const NAMES = new Set(["name", "namespace"]);
