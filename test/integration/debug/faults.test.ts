@@ -16,8 +16,11 @@ const cluster = useCluster();
 let at: TunnelWorld;
 let first: Program;
 
+/** A process that cannot renew for the whole time of its lease ends itself, and nothing starts it again here. */
+const PATIENT = { SALLYPORT_LEASE_DURATION: "120s", SALLYPORT_RENEW_DEADLINE: "90s" };
+
 beforeAll(async () => {
-  at = await createTunnelWorld(cluster());
+  at = await createTunnelWorld(cluster(), { operator: PATIENT, agent: PATIENT });
   first = await at.startTunnel("tunnel-1");
 });
 afterAll(() => at?.close());
@@ -140,7 +143,6 @@ it("two tunnels serve a session once", async () => {
   await second.stop(5_000);
 });
 
-// The last one: a process that loses its lease meanwhile ends, and nothing starts it again here.
 it("an API server that restarts cuts streams, and not the session", async () => {
   const session = await openSession(at, { mode: "exec" });
   const { typed } = await beating(at, session);

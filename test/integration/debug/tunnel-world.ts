@@ -36,6 +36,7 @@ export interface TunnelWorld {
 
 export interface TunnelWorldOptions {
   readonly operator?: Readonly<Record<string, string>>;
+  readonly agent?: Readonly<Record<string, string>>;
   /** In it the vendor's objects are made; what takes its place must serve its address. @default one in this process */
   readonly platform?: RunningPlatform & { takeOver(): Promise<void> };
 }
@@ -65,7 +66,7 @@ export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOp
   ]);
   const pod = await kubelet.pod(SHOP, "api-0", labels);
   await options.platform?.takeOver();
-  const agent = world.startAgent("agent", { SALLYPORT_AGENT_DEBUG_MODES: MODES });
+  const agent = world.startAgent("agent", { SALLYPORT_AGENT_DEBUG_MODES: MODES, ...options.agent });
   const startOperator = (): Running =>
     world.startOperator({
       SALLYPORT_OPERATOR_DEBUG_ENABLED: "true",
