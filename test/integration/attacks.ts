@@ -83,7 +83,7 @@ export function testRefusals<Who extends string>(attacks: readonly Attack<Who>[]
           await inForce(own, run);
         }
       },
-      60_000,
+      180_000,
     );
   });
 }

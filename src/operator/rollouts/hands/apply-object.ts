@@ -79,7 +79,7 @@ export async function applyObject(
       if (isSettled) return { did: "unchanged", overrides: [], fields: [] };
       if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
       if (seen !== undefined && isSeenAsWished(seen, manifest, wish)) {
-        return { did: "unchanged", overrides: [], fields: [], mark: markOf(manifest, seen) };
+        return leftAsItIs(seen, manifest, overrides);
       }
       const applied = await applyTo(api, manifest, seen, wish, signal);
       return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
@@ -201,8 +201,13 @@ function outcomeOf(
   const fields = [...new Set([...left, ...differences(seen, applied)])];
   if (fields.length > 0) return { did: "changed", overrides, fields };
   const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
-  const isWhole = overrides.length === 0 && isOwned;
-  return { did: "unchanged", overrides, fields, ...(isWhole && { mark: markOf(manifest, seen) }) };
+  return isOwned ? leftAsItIs(seen, manifest, overrides) : { did: "unchanged", overrides, fields };
+}
+
+/** An apply changes nothing of it, not even who owns what. */
+function leftAsItIs(seen: LiveObject, manifest: ReleaseManifest, overrides: readonly Override[]): Outcome {
+  const isWhole = overrides.length === 0;
+  return { did: "unchanged", overrides, fields: [], ...(isWhole && { mark: markOf(manifest, seen) }) };
 }
 
 /** A field has another type than its kind's: the API server says 500, and would say the same again. */
