@@ -62,7 +62,9 @@ export class StatusesWorld {
     const install = async (): Promise<void> => {
       const { crds, rbac, policies } = installation();
       await cluster.apply([...crds, ...rbac, ...openNamespace(SHOP), ...openNamespaceToReleases(SHOP)]);
-      await cluster.apply([...policies, ...openReleases(), ...openMachines()]);
+      // The agent alone has to do with machines here: it sees pools and nodes.
+      const machines = openMachines().filter(({ kind }) => !kind.includes("Policy"));
+      await cluster.apply([...policies, ...openReleases(), ...machines]);
     };
     const world = await createAgentWorld(cluster, { install });
     const { vendorAdmin, deploymentId, projectId: project } = world;
