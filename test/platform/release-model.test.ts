@@ -182,6 +182,16 @@ class Model {
     expect([this.row.status, this.row.current_release_id], JSON.stringify(this.row)).toEqual(["running", release]);
   }
 
+  /** A wave's pods fit on no node for a while, and that is told each time. */
+  starve(): void {
+    for (let round = 0; round < 12; round += 1) {
+      this.list();
+      const isGating = this.rollouts.at(-1)?.rollout.status?.state === "Gating";
+      this.operate(isGating ? (NEXT.Gating?.indexOf("Gating") ?? 0) : 0);
+      this.report();
+    }
+  }
+
   /** What is installed is changed by others, and has no field of theirs any more the next time. */
   drift(): void {
     this.isDrifted = !this.isDrifted && this.rollouts.some(({ rollout }) => rollout.status?.state === "Succeeded");
@@ -312,6 +322,10 @@ const act = fc.oneof(
   some(
     2,
     fc.constant((model) => model.drift()),
+  ),
+  some(
+    1,
+    fc.constant((model) => model.starve()),
   ),
   some(
     1,

@@ -4,7 +4,7 @@ import type { DeploymentStatus } from "../../contract/deployments/deployment-sta
 import { objectName } from "../../crds/group.ts";
 import type { Rollout, RolloutState, RolloutStatus } from "../../crds/kinds/rollout.ts";
 import { NOTHING_WANTED, type ReleaseRecord, type WantedRelease } from "./release-record.ts";
-import { nextReleaseStep, type ReleaseFacts } from "./release-step.ts";
+import { newsOf, nextReleaseStep, type ReleaseFacts } from "./release-step.ts";
 import { wishOf } from "./wish.ts";
 
 const ID = `dep_${"d".repeat(28)}`;
@@ -113,6 +113,14 @@ describe("a wish", () => {
     const twice = wanting({ operation, told: { rolloutId: `${OPERATION}-2`, isOver: true } });
     expect(idOf(record({ wanted: twice }), [])).toBe(`${OPERATION}-3`);
   });
+});
+
+test("a deletion that the list makes known after an answer has told of it is not kept waiting for the next report", () => {
+  const rollouts = [rollout("Succeeded", STARTED)];
+  const news = (at: ReleaseRecord) => newsOf(at, nextReleaseStep(facts({ record: at, rollouts })), rollouts);
+  const unknown = deletion("delete-pending", { deleteAction: undefined });
+  expect(news(deletion("delete-pending"))).not.toBe(news(unknown));
+  expect(news(unknown)).toBe(news({ ...unknown }));
 });
 
 describe("a rollout is made", () => {

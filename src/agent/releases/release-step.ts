@@ -91,11 +91,13 @@ export function nextReleaseStep(facts: ReleaseFacts): ReleaseStep {
 }
 
 /** In words that change with each report that should not wait. */
-export function newsOf(step: ReleaseStep, rollouts: readonly Rollout[]): string {
+export function newsOf(record: ReleaseRecord, step: ReleaseStep, rollouts: readonly Rollout[]): string {
   if (step.do !== "report") return step.do;
   const { state, operationId } = step.report;
   const waves = rollouts.map(({ metadata, status }) => `${metadata.name} ${status?.state} ${status?.wave}`);
-  return JSON.stringify([state.status, state.error?.code, operationId, waves]);
+  // A wish that only the list has made known changes no status: its rollout is made by the answer to a report.
+  const wish = wishOf(record, rollouts)?.rolloutId;
+  return JSON.stringify([state.status, state.error?.code, operationId, wish, waves]);
 }
 
 /** Statuses of what is installed and wanted as it is. */

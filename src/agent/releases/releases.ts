@@ -85,7 +85,7 @@ export class Releases {
 
   /** Changes when something is worth a report at once. */
   news(record: ReleaseRecord, isLeased: boolean): string {
-    return newsOf(this.step(record, isLeased), this.#options.cluster.rolloutsOf(record.id));
+    return newsOf(record, this.step(record, isLeased), this.#options.cluster.rolloutsOf(record.id));
   }
 
   forget(id: string): void {

@@ -17,6 +17,8 @@ import {
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 
+const RELEASES_ON = { SALLYPORT_RELEASES_ENABLED: "true" };
+
 type Resources = KubernetesStack["resources"];
 
 const resource = (config: Resources[string]["config"]): Resources => ({
@@ -44,7 +46,7 @@ export class StatusesWorld {
   readonly #groupId: string;
   readonly #manager: ReturnType<typeof createClient>;
   readonly #agent: Running;
-  readonly #operator: Running;
+  #operator: Running;
   #isAgentThere = true;
 
   private constructor(world: AgentWorld, groupId: string) {
@@ -52,18 +54,17 @@ export class StatusesWorld {
     this.#cluster = world.cluster;
     this.#groupId = groupId;
     this.#manager = createClient({ baseUrl: world.platform.url, credential: world.runtimeKey });
-    this.#operator = world.startOperator({ SALLYPORT_RELEASES_ENABLED: "true" });
-    this.#agent = world.startAgent("agent", {
-      SALLYPORT_RELEASES_ENABLED: "true",
-      SALLYPORT_AGENT_MACHINES: "true",
-    });
+    this.#operator = world.startOperator(RELEASES_ON);
+    this.#agent = world.startAgent("agent", { ...RELEASES_ON, SALLYPORT_AGENT_MACHINES: "true" });
   }
 
   static async open(cluster: Cluster): Promise<StatusesWorld> {
     const install = async (): Promise<void> => {
       const { crds, rbac, policies } = installation();
       await cluster.apply([...crds, ...rbac, ...openNamespace(SHOP), ...openNamespaceToReleases(SHOP)]);
-      await cluster.apply([...policies, ...openReleases(), ...openMachines()]);
+      // The agent alone has to do with machines here: it sees pools and nodes.
+      const machines = openMachines().filter(({ kind }) => !kind.includes("Policy"));
+      await cluster.apply([...policies, ...openReleases(), ...machines]);
     };
     const world = await createAgentWorld(cluster, { install });
     const { vendorAdmin, deploymentId, projectId: project } = world;
@@ -204,15 +205,10 @@ export class StatusesWorld {
     await this.#cluster.kubectl(["delete", kind, name, "-n", SHOP]);
   }
 
-  /** At what is installed, which it does each ten minutes, and when a rollout changes. */
-  async operatorLooks(id: string): Promise<void> {
-    const isIt = ({ spec, status }: Rollout) => spec.deploymentId === id && status?.state === "Succeeded";
-    for await (const each of this.#world.admin.list<Rollout>(rollouts, { namespace: GRANTS }, signal())) {
-      if (!isIt(each)) continue;
-      const body = { metadata: { annotations: { "example.com/look": "now" } } };
-      const key = { namespace: GRANTS, name: each.metadata.name };
-      await this.#world.admin.patch(rollouts, key, { type: "merge", body }, {}, signal());
-    }
+  /** Another operator takes over, and looks at what is installed, as the same one does each ten minutes. */
+  async operatorChanges(): Promise<void> {
+    await this.#operator.stop();
+    this.#operator = this.#world.startOperator(RELEASES_ON);
   }
 
   /** As a manager of the deployment, with its key. */

@@ -103,7 +103,7 @@ const STATUSES: Readonly<Record<DeploymentStatus, Entry>> = {
     when: "a person deletes an object of the release",
     reach: async () => {
       await world.deletes("serviceaccount", "api");
-      await world.operatorLooks(app);
+      await world.operatorChanges();
       return [app, "RESOURCE_DRIFT"];
     },
   },
