@@ -1,4 +1,5 @@
 import type { Manifest } from "../../../src/crds/manifest.ts";
+import { RELEASE_STAMPING_POLICIES } from "../../../src/crds/manifests/admission/release-admission.ts";
 import { RELEASE_SECRET_POLICIES } from "../../../src/crds/manifests/admission/release-objects/secret-admission.ts";
 import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { releaseSecretRbac, releaseSecretRoles } from "../../../src/crds/manifests/roles/release-secret-roles.ts";
@@ -48,7 +49,7 @@ export function releaseTemplates(): string {
   const policies = openReleases(MARKS, options).filter(({ apiVersion }) =>
     apiVersion.startsWith("admissionregistration.k8s.io/"),
   );
-  const isStamper = ({ kind }: Manifest): boolean => kind.startsWith("Mutating");
+  const isStamper = ({ metadata }: Manifest): boolean => RELEASE_STAMPING_POLICIES.includes(metadata.name);
   const [salt = ""] = releaseSecretRbac(MARKS)
     .filter(({ kind }) => kind === "Secret")
     .map((each) => object(each));

@@ -17,6 +17,7 @@ import {
 } from "../../../src/crds/release-names.ts";
 import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
 import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
+import { eventually } from "../wait.ts";
 import {
   MEMBER,
   ownerOf,
@@ -802,7 +803,7 @@ beforeAll(async () => {
     // The customer has bound it to a node, and to a network.
     released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
     content("rel-1") as Record<string, unknown>,
-    ...["waiting", "denied", "ended", "paused"].map((name) => rollout(name) as Record<string, unknown>),
+    ...["waiting", "denied", "ended", "paused", "unnamed"].map((name) => rollout(name) as Record<string, unknown>),
     rollout("leaving", { action: "delete", contentName: undefined, contentDigest: undefined }) as Record<
       string,
       unknown
@@ -821,6 +822,7 @@ beforeAll(async () => {
   await report("waiting", { state: "AwaitingApproval", plannedDigest: DIGEST });
   await report("leaving", { state: "Planning", plannedDigest: DIGEST });
   await report("ended", { state: "Failed" });
+  await report("unnamed", { state: "Planning", plannedDigest: DIGEST });
   await report("paused", { state: "Planning" });
   const pause = JSON.stringify({ spec: { pausedReason: "audit" } });
   expect((await cluster().kubectl(["patch", "rout", "paused", "-n", GRANTS, "--type=merge", "-p", pause])).stderr).toBe(
@@ -1006,4 +1008,25 @@ describe("let through", () => {
     expect(JSON.parse(await said("oncall", "waiting", { abortReason: "peak" })).spec.abortedBy).toBe(ONCALL);
     expect(JSON.parse(await said("oncall", "denied", { deniedReason: "no" })).spec.deniedBy).toBe(ONCALL);
   });
+
+  test.each([
+    ["sallyport-stamp-rollout-approver", { approvedDigest: DIGEST }, "approvedDigest carries no name"],
+    ["sallyport-stamp-rollout-denier", { deniedReason: "no" }, "deniedReason carries no name"],
+    ["sallyport-stamp-rollout-aborter", { abortReason: "no" }, "abortReason carries no name"],
+  ])(
+    "without %s a word that carries no name is refused, and one with the person's own is taken",
+    async (policy, spec, words) => {
+      await cluster().kubectl(["delete", "mutatingadmissionpolicybinding", policy]);
+      await eventually(
+        () => run({ as: "approver", args: say("unnamed", spec) }),
+        ({ stderr }) => stderr.includes(words),
+      );
+      const by = { approvedDigest: "approvedBy", deniedReason: "deniedBy", abortReason: "abortedBy" };
+      const own = Object.fromEntries(
+        Object.entries(by).flatMap(([word, name]) => (word in spec ? [[name, APPROVER]] : [])),
+      );
+      const { code, stderr } = await run({ as: "approver", args: say("unnamed", { ...spec, ...own }) });
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+    },
+  );
 });

@@ -42,7 +42,9 @@ export function authorityOver(
     return { is: "denied", said: ["Approved", "False", "PolicyDenied", message] };
   }
   if (plannedDigest !== undefined && spec.approvedDigest === plannedDigest) {
-    return { is: "given", said: ["Approved", "True", "ApprovedByCustomer", "the plan was approved by its digest"] };
+    // Where the API server writes no names a person may leave theirs out.
+    const message = `the plan was approved by its digest${spec.approvedBy === undefined ? ", without a name" : ""}`;
+    return { is: "given", said: ["Approved", "True", "ApprovedByCustomer", message] };
   }
   if (decision === "auto") {
     return { is: "given", said: ["Approved", "True", "PolicyAuto", `the customer's policy allows ${wanted.command}`] };
