@@ -317,6 +317,7 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
   const rules = [
     { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs },
     { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs },
+    { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs },
     { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
     { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
     { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["list"] },

@@ -193,6 +193,40 @@ describe("an apply", () => {
     expect(image(await world.read(api({})))).toBe("registry.example/app:2");
   });
 
+  test("that leaves the number of copies to an autoscaler never lowers it, before and after that has written one", async () => {
+    const shop = await world.namespace();
+    const api = (replicas: number | undefined, tag: string): ReleaseManifest => {
+      const made = deployment(shop, "api", { image: `registry.example/app:${tag}` });
+      return { ...made, spec: { ...(made.spec as object), replicas } };
+    };
+    await install(await world.intent("install", { objects: [member(api(3, "1"))], namespaces: [shop] }));
+    const scaler: ReleaseManifest = {
+      ...{ apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "api", namespace: shop } },
+      spec: {
+        scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "api" },
+        ...{ minReplicas: 1, maxReplicas: 9 },
+      },
+    };
+    const hands = await world.hands();
+    const update = async (tag: string) => {
+      const objects = [member(api(undefined, tag)), member(scaler)];
+      const intent = await world.intent("update", { objects, former: objects, namespaces: [shop] });
+      const { plan } = await hands.plan(intent, signal());
+      const applied = await hands.apply(intent, 0, world.until(), signal());
+      expect(applied).toMatchObject({ failures: [], overrides: [] });
+      const { spec } = (await world.read(api(undefined, tag))) ?? {};
+      return [plan.changes?.filter((line) => line.includes("replicas")), spec?.replicas];
+    };
+    expect(await update("2")).toEqual([[], 3]);
+    expect(await update("3")).toEqual([[], 3]);
+    const scale = `/apis/apps/v1/namespaces/${shop}/deployments/api/scale?fieldManager=kube-controller-manager`;
+    await world.send("PATCH", scale, { spec: { replicas: 5 } }, "application/merge-patch+json");
+    expect(await update("4")).toEqual([[], 5]);
+    const gone = { ...(await world.intent("update", { objects: [member(api(undefined, "5"))], namespaces: [shop] })) };
+    expect((await hands.apply(gone, 0, world.until(), signal())).failures).toEqual([]);
+    expect((await world.read(api(undefined, "5")))?.spec?.replicas).toBe(5);
+  });
+
   test("of an update leaves the setup as it is, makes what is missing of it, and lets others use it", async () => {
     const shop = await world.namespace();
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "runner", namespace: shop } };

@@ -26,7 +26,14 @@ async function triedFor(name: string): Promise<readonly string[]> {
     metadata: { ...metadata, uid: "u-1", resourceVersion: "7", creationTimestamp: "2026-01-01T10:00:00Z" },
     status: { conditions: [{ type: "Failed", status: "True" }] },
   } as unknown as LiveObject;
-  const how = { isDryRun: true, takesOver: false, isFrozen: false, wasInstalled: true, isDone: false };
+  const how = {
+    isDryRun: true,
+    takesOver: false,
+    isFrozen: false,
+    wasInstalled: true,
+    isDone: false,
+    keepsReplicas: false,
+  };
   const wish = { ...how, resource: JOBS, manifest, listed, startedAt: undefined };
   for (let run = 0; run < 2; run += 1) {
     expect(await applyObject(api, MEMBERSHIP, wish, signal)).toMatchObject({ did: "changed", fields: [".status"] });
@@ -48,4 +55,47 @@ test.each([
     expect(each).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
     expect(each.length).toBeLessThanOrEqual(63);
   }
+});
+
+const DEPLOYMENTS = { group: "apps", version: "v1", kind: "Deployment", plural: "deployments", namespaced: true };
+const OWN_REPLICAS = { manager: "sallyport-release", operation: "Apply", fieldsV1: { "f:spec": { "f:replicas": {} } } };
+const SCALED = { manager: "kube-controller-manager", operation: "Update", subresource: "scale" };
+const live = (replicas: number, managedFields: readonly object[]): LiveObject =>
+  ({
+    ...{ apiVersion: "apps/v1", kind: "Deployment", spec: { replicas } },
+    metadata: {
+      ...{ name: "web", namespace: "shop", labels: MEMBERSHIP, uid: "u-1", resourceVersion: "7" },
+      ...{ creationTimestamp: "2026-01-01T10:00:00Z", managedFields },
+    },
+  }) as unknown as LiveObject;
+
+/** The numbers of copies that are applied to these objects, one after the other as they are read. */
+async function appliedTo(keepsReplicas: boolean, ...[listed, ...read]: readonly LiveObject[]): Promise<unknown[]> {
+  const sent: unknown[] = [];
+  const json = async ({ method, body }: ExchangeRequest): Promise<unknown> => {
+    if (method === "GET") return read.shift();
+    sent.push((body as { spec: { replicas?: number } }).spec.replicas);
+    if (read.length === 0) return live(0, []);
+    const causes = [{ reason: "FieldManagerConflict", field: ".spec.replicas", message: 'conflict with "x"' }];
+    throw new ApiError("conflict", { status: 409, reason: "Conflict", body: { details: { causes } } });
+  };
+  const api = new ReleaseApi({ json } as unknown as Exchange, () => undefined);
+  const metadata = { name: "web", namespace: "shop", labels: MEMBERSHIP };
+  const manifest = { apiVersion: "apps/v1", kind: "Deployment", metadata, spec: { paused: false } };
+  const how = { isDryRun: false, takesOver: false, isFrozen: false, wasInstalled: true, isDone: false };
+  const wish = { ...how, keepsReplicas, resource: DEPLOYMENTS, manifest, listed, startedAt: undefined };
+  expect(await applyObject(api, MEMBERSHIP, wish, signal)).toMatchObject({ overrides: [] });
+  return sent;
+}
+
+test("a workload that gets an autoscaler keeps its copies until that has written another number", async () => {
+  expect(await appliedTo(true, live(3, [OWN_REPLICAS]))).toEqual([3]);
+  expect(await appliedTo(true, live(5, [SCALED]))).toEqual([undefined]);
+  expect(await appliedTo(false, live(3, [OWN_REPLICAS]))).toEqual([undefined]);
+  // Of one that has none an autoscaler would never make more.
+  expect(await appliedTo(true, live(0, [OWN_REPLICAS]))).toEqual([undefined]);
+});
+
+test("it has written it between the look and the write: the next try leaves it out, and nothing is told", async () => {
+  expect(await appliedTo(true, live(3, [OWN_REPLICAS]), live(5, [SCALED]))).toEqual([3, undefined]);
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../../base/is-record.ts";
 import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
 import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
@@ -9,7 +10,7 @@ import { Interner } from "../../../kube/projection/interner.ts";
 import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { differences } from "./difference.ts";
-import { fieldsOfClientAlone, inPlaceOfClient } from "./managed-fields.ts";
+import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient } from "./managed-fields.ts";
 import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
@@ -49,6 +50,8 @@ export interface Wish {
   readonly listed: LiveObject | undefined;
   /** A Job that has done its work: it is not made where it is not there. */
   readonly isDone: boolean;
+  /** An autoscaler of the release has its number of copies: it goes on from the one that is there. */
+  readonly keepsReplicas: boolean;
   /** Since when the rollout changes things; undefined: it does not yet. */
   readonly startedAt: string | undefined;
 }
@@ -83,7 +86,8 @@ export async function applyObject(
       if (!(error instanceof ApiError)) throw error;
       // It may be there after all, and not be ours: it is looked at before anything is said of it.
       if (tries === 0 && wish.listed === undefined && !error.isTransient) continue;
-      const conflicts = conflictsOf(error);
+      // The autoscaler has written the number since the look: the next one finds it no more the release's.
+      const conflicts = conflictsOf(error).filter(({ field }) => !isKept(field, wish));
       if (conflicts.length > 0) {
         const given = giveWay(manifest, conflicts);
         if (given === undefined) return { message: cannotGiveWay(conflicts), isTemporary: false };
@@ -162,11 +166,13 @@ async function applyTo(
   api: ReleaseApi,
   manifest: ReleaseManifest,
   seen: LiveObject | undefined,
-  { resource, isDryRun, takesOver }: Wish,
+  { resource, isDryRun, takesOver, keepsReplicas }: Wish,
   signal: AbortSignal,
 ): Promise<LiveObject> {
   const mode = { isDryRun, force: takesOver };
-  const applied = await api.apply(resource, manifest, seen, mode, signal);
+  const asScaled = (live: LiveObject | undefined): ReleaseManifest =>
+    keepsReplicas && live !== undefined ? withReplicas(manifest, live) : manifest;
+  const applied = await api.apply(resource, asScaled(seen), seen, mode, signal);
   const managedFields = takesOver ? inPlaceOfClient(applied.metadata.managedFields ?? []) : undefined;
   // A dry run could not show it: the second request would not see the first.
   if (managedFields === undefined || isDryRun) return applied;
@@ -175,21 +181,36 @@ async function applyTo(
   const version = { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion } as const;
   const fields = { op: "replace", path: "/metadata/managedFields", value: managedFields } as const;
   const taken = await api.patch(resource, applied.metadata, [version, fields], signal);
-  return api.apply(resource, manifest, taken, mode, signal);
+  return api.apply(resource, asScaled(taken), taken, mode, signal);
+}
+
+const isKept = (field: string, { keepsReplicas }: Wish): boolean => keepsReplicas && field === ".spec.replicas";
+
+/**
+ * With the number of copies that the release itself has set before: left out, the API server would fall back to one at
+ * once. It is the release's until the autoscaler writes another, and the autoscaler's from then on. A workload of no
+ * copies is none that an autoscaler scales.
+ */
+function withReplicas(manifest: ReleaseManifest, { spec, metadata }: LiveObject): ReleaseManifest {
+  const replicas = isRecord(spec) ? Number(spec.replicas) : 0;
+  if (!(replicas > 1) || !hasReplicas(metadata.managedFields ?? [])) return manifest;
+  return { ...manifest, spec: { ...(manifest.spec as object), replicas } };
 }
 
 function outcomeOf(
   seen: LiveObject | undefined,
   applied: LiveObject,
   overrides: readonly Override[],
-  { manifest, takesOver }: Wish,
+  wish: Wish,
 ): Outcome {
+  const { manifest, takesOver } = wish;
   if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
     return { did: "created", overrides, fields: [] };
   }
   // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
   const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
-  const fields = [...new Set([...left, ...differences(seen, applied)])];
+  const going = left.filter((field) => !isKept(field, wish));
+  const fields = [...new Set([...going, ...differences(seen, applied)])];
   if (fields.length > 0) return { did: "changed", overrides, fields };
   const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
   const isWhole = overrides.length === 0 && isOwned;

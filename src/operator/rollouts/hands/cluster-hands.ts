@@ -29,6 +29,7 @@ import { ServedKinds } from "./served-kinds.ts";
 import { SettledObjects } from "./settled-objects.ts";
 import {
   AT_ONCE,
+  isAutoscaled,
   isNamed,
   namespacesOf,
   outdated,
@@ -271,7 +272,9 @@ function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDr
   const takesOver = isNamed(intent.takeOver, manifest);
   const wasInstalled = intent.installed.includes(ref);
   const isDone = intent.done.includes(ref);
-  return { resource, manifest, takesOver, wasInstalled, isFrozen: keeps(intent, line), isDone, startedAt };
+  const keepsReplicas = isAutoscaled(intent.objects, manifest);
+  const isFrozen = keeps(intent, line);
+  return { resource, manifest, takesOver, wasInstalled, isFrozen, isDone, keepsReplicas, startedAt };
 }
 
 /** The setup is applied to what is there only while nothing is installed. */
