@@ -20,6 +20,8 @@ import {
   type LendingMode,
   NAMESPACE_NAME,
   OBJECT_NAME,
+  OPERATION_ROLE_PREFIX,
+  RELEASE_ROLE,
   RELEASES_NAMESPACE,
 } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
@@ -71,6 +73,8 @@ export interface OperatorConfig extends ProcessSettings {
   readonly releasesMayReadConfigMaps: readonly string[];
   readonly releasesMayReadVolumeClaims: readonly string[];
   readonly releasesPodSecurity: PodSecurity;
+  /** What the accounts of a rollout are lent. */
+  readonly releasesRole: string;
   /** Releases bring the secret values of their configuration. */
   readonly releasesSecrets: boolean;
   readonly releasesNamespace: string;
@@ -230,6 +234,12 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "Level of Pod Security that pods of releases are held to: restricted or baseline.",
     parse: oneOf(POD_SECURITY_LEVELS),
   },
+  releasesRole: {
+    env: "SALLYPORT_RELEASES_ROLE",
+    default: RELEASE_ROLE,
+    doc: "ClusterRole that the accounts of a rollout are lent. The operator needs the right to bind it.",
+    parse: matching(OBJECT_NAME, "the name of a ClusterRole"),
+  },
   releasesSecrets: {
     env: "SALLYPORT_RELEASES_SECRETS",
     default: "false",
@@ -261,6 +271,11 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
   }
   if ([config.grantsNamespace, config.systemNamespace, config.debugNamespace].includes(config.releasesNamespace)) {
     found.push({ setting: "releasesNamespace", must: "be a namespace of its own: Secrets of releases are read there" });
+  }
+  const { releasesRole } = config;
+  if (releasesRole !== RELEASE_ROLE && releasesRole.startsWith(OPERATION_ROLE_PREFIX)) {
+    const must = `be ${RELEASE_ROLE} or a role of your own: the roles of operations are lent to grants`;
+    found.push({ setting: "releasesRole", must });
   }
   return found;
 }

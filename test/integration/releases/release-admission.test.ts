@@ -1030,3 +1030,26 @@ describe("let through", () => {
     },
   );
 });
+
+// The last: it exchanges a policy.
+test("a role of the customer's own goes to the accounts of one rollout too, and to no others", async () => {
+  const own = "acme-releases";
+  const { policies } = installation({ ...DEFAULT_NAMES, releaseRole: own });
+  await cluster().apply(policies.filter(({ metadata }) => metadata.name === BINDINGS));
+  await cluster().apply([role(own, { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] })]);
+  const lends = (lent: Lent) => run({ as: "operator", ...create(() => binding({ role: own, ...lent })) });
+  await eventually(
+    () => lends({}),
+    ({ code }) => code === 0,
+  );
+  expect((await lends({ account: PLAN })).code).toBe(0);
+  const grant = { account: grantAccount(ROLLOUT_UID), labels: { [GRANT_UID_LABEL]: ROLLOUT_UID } };
+  expect((await lends(grant)).stderr).toContain("only make RoleBindings labelled");
+  expect((await lends({ minutes: 130 })).stderr).toContain("two hours at most");
+  expect((await lends({ kind: "ClusterRoleBinding" })).stderr).toContain("may not touch ClusterRoleBindings");
+  expect((await lends({ role: "view" })).stderr).toContain("only make RoleBindings labelled");
+  // One that was lent before the customer has chosen that role is taken back all the same.
+  await cluster().apply([binding({ role: "view" }) as Record<string, unknown>]);
+  const removed = ["delete", "rolebinding", ROLLOUT_RUN, "-n", SHOP, "--dry-run=server"];
+  expect(await run({ as: "operator", args: removed })).toMatchObject({ code: 0 });
+});
