@@ -105,6 +105,7 @@ function clusterHands(
     clientFor: (token) => client.withToken(token),
     grantsNamespace,
     rules,
+    recreates: config.releasesRecreate,
     ...(releasesSecrets && { secrets: { client, releasesNamespace } }),
     fence,
     clock,

@@ -135,6 +135,7 @@ test("agent and operator are told, and not where releases are off", async () => 
     SALLYPORT_RELEASES_MAY_READ_CONFIG_MAPS: "cluster-ca",
     SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS: "",
     SALLYPORT_RELEASES_POD_SECURITY: "restricted",
+    SALLYPORT_RELEASES_RECREATE: "false",
     SALLYPORT_RELEASES_ROLE: "sallyport-op-release-apply",
   });
   const off = await helm.render({ ...REQUIRED, namespaces: ["shop"] });

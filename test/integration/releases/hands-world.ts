@@ -99,7 +99,7 @@ export class HandsWorld {
     around: Around = {},
     releasesNamespace?: string,
     kubeconfig: string = this.#cluster().adminKubeconfig,
-    mayRead: MayRead = READS_NOTHING,
+    { mayRead = READS_NOTHING, recreates = false }: { mayRead?: MayRead; recreates?: boolean } = {},
   ): Promise<ClusterHands> {
     const connection = await connect({ kubeconfig });
     onTestFinished(() => connection.close());
@@ -113,6 +113,7 @@ export class HandsWorld {
         ...{ kinds: RELEASE_KINDS, registries: [], mayExpose: false },
         ...{ mayRead, podSecurity: "restricted" },
       },
+      recreates,
       ...(releasesNamespace !== undefined && { secrets: { client, releasesNamespace } }),
       fence: () => undefined,
       clock: this.clock,

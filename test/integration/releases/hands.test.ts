@@ -266,6 +266,54 @@ describe("an apply", () => {
     expect(made).toMatchObject({ verdict: "failed", message: expect.stringContaining(`${shop}/db: `) });
   });
 
+  test("makes anew what cannot be changed, where the customer lets it, and goes back the same way; never what has claims", async () => {
+    const shop = await world.namespace();
+    const api = (app: string) => deployment(shop, "api", { app, replicas: 0 });
+    const store = (size: string): ReleaseManifest => {
+      const { spec } = deployment(shop, "store", { replicas: 0 }) as { spec?: object };
+      const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: size } } };
+      const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: claim }];
+      return {
+        ...{ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "store", namespace: shop } },
+        spec: { ...spec, serviceName: "store", volumeClaimTemplates },
+      };
+    };
+    const former = [member(api("api")), member(store("1Gi"))];
+    await install(await world.intent("install", { objects: former, namespaces: [shop] }));
+    const uidOf = async (manifest: ReleaseManifest) => (await world.read(manifest))?.metadata.uid;
+    const [first, kept] = [await uidOf(api("api")), await uidOf(store("1Gi"))];
+
+    const asked = await world.intent("update", { objects: [member(api("web"))], former, namespaces: [shop] });
+    const ref = `Deployment.apps/${shop}/api`;
+    expect((await (await world.hands()).plan(asked, signal())).problems).toEqual([
+      { ref, message: "spec.selector: field is immutable" },
+    ]);
+    const hands = await world.hands({}, undefined, undefined, { recreates: true });
+    const { plan, problems } = await hands.plan(asked, signal());
+    expect(problems).toEqual([]);
+    expect(plan).toMatchObject({ create: 0, change: 0, recreate: 1 });
+    expect(plan.changes).toContain(`delete ${ref} and make it anew, because of what cannot be changed: .spec.selector`);
+    expect(await uidOf(api("api"))).toBe(first);
+    const grown = await world.intent("update", { objects: [member(store("2Gi"))], former, namespaces: [shop] });
+    expect((await hands.plan(grown, signal())).problems).toHaveLength(1);
+
+    // Only what was shown: a plan without says that nobody was asked.
+    const unshown = await hands.apply(asked, 0, world.until(), signal());
+    expect(unshown.failures).toEqual([{ ref, message: "spec.selector: field is immutable", isTemporary: false }]);
+    const rollout = { ...asked.rollout, status: { ...asked.rollout.status, plan } };
+    const applied = (intent: Intent) =>
+      eventually(
+        () => hands.apply({ ...intent, rollout }, 0, world.until(), signal()),
+        ({ failures }) => failures.every(({ isTemporary }) => isTemporary) && failures.length === 0,
+      );
+    await applied(asked);
+    const second = await uidOf(api("web"));
+    expect(second).not.toBe(first);
+    await applied({ ...asked, objects: former, former: [] });
+    expect(await uidOf(api("api"))).not.toBe(second);
+    expect(await uidOf(store("1Gi"))).toBe(kept);
+  });
+
   test("never touches an object that the deployment has not made", async () => {
     const shop = await world.namespace();
     const theirs = configMap(shop, "theirs", { a: "theirs" });

@@ -591,6 +591,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     args: () => say("leaving", { approvedDigest: DIGEST }),
   },
   {
+    title: "nor an update go on that deletes what it makes anew",
+    ...{ policy: WORDS, as: "mutator", words: "the right to approve destructive changes" },
+    args: () => say("anew", { approvedDigest: DIGEST }),
+  },
+  {
     title: "a stranger denies none",
     ...{ policy: WORDS, as: "stranger", words: "you need the verb revoke on it" },
     args: () => say("waiting", { deniedReason: "no" }),
@@ -803,7 +808,9 @@ beforeAll(async () => {
     // The customer has bound it to a node, and to a network.
     released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
     content("rel-1") as Record<string, unknown>,
-    ...["waiting", "denied", "ended", "paused", "unnamed"].map((name) => rollout(name) as Record<string, unknown>),
+    ...["waiting", "denied", "ended", "paused", "unnamed", "anew"].map(
+      (name) => rollout(name) as Record<string, unknown>,
+    ),
     rollout("leaving", { action: "delete", contentName: undefined, contentDigest: undefined }) as Record<
       string,
       unknown
@@ -823,6 +830,8 @@ beforeAll(async () => {
   await report("leaving", { state: "Planning", plannedDigest: DIGEST });
   await report("ended", { state: "Failed" });
   await report("unnamed", { state: "Planning", plannedDigest: DIGEST });
+  const plan = { create: 0, change: 0, prune: 0, unchanged: 0, recreate: 1 };
+  await report("anew", { state: "Planning", plannedDigest: DIGEST, plan });
   await report("paused", { state: "Planning" });
   const pause = JSON.stringify({ spec: { pausedReason: "audit" } });
   expect((await cluster().kubectl(["patch", "rout", "paused", "-n", GRANTS, "--type=merge", "-p", pause])).stderr).toBe(

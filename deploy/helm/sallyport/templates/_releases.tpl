@@ -38,6 +38,8 @@
   value: {{ join "," $releases.mayRead.volumeClaims | quote }}
 - name: SALLYPORT_RELEASES_POD_SECURITY
   value: {{ $releases.podSecurity | quote }}
+- name: SALLYPORT_RELEASES_RECREATE
+  value: {{ $releases.recreate | quote }}
 - name: SALLYPORT_RELEASES_ROLE
   value: {{ $releases.role | quote }}
 {{- include "sallyport.releaseSecretsEnv" . }}

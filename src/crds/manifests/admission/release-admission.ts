@@ -89,7 +89,10 @@ function rolloutWords(names: InstallationNames): readonly Manifest[] {
     { name: "stops", expression: `${said("deniedReason")} || ${said("abortReason")} || ${changed("pausedReason")}` },
     {
       name: "tier",
-      expression: `${spoken("now", "action")}.orValue('') in ['install', 'update'] ? 'mutating' : 'destructive'`,
+      // What is made anew is deleted first.
+      expression:
+        `${spoken("now", "action")}.orValue('') in ['install', 'update'] && ` +
+        "variables.now[?'status'][?'plan'][?'recreate'].orValue(0) == 0 ? 'mutating' : 'destructive'",
     },
     { name: "mayAllow", expression: may("risks", "variables.tier", "approve") },
     { name: "mayStop", expression: `variables.mayAllow || ${may("rollouts", "request.name", "revoke")}` },

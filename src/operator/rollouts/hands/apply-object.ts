@@ -26,7 +26,8 @@ export interface Failure {
 }
 
 export interface Outcome {
-  readonly did: "created" | "changed" | "unchanged";
+  /** `recreates`: of a dry run; it is deleted first, and made by a later try. */
+  readonly did: "created" | "changed" | "unchanged" | "recreates";
   readonly overrides: readonly Override[];
   /** Fields that are different now. */
   readonly fields: readonly string[];
@@ -52,6 +53,8 @@ export interface Wish {
   readonly isDone: boolean;
   /** An autoscaler of the release has its number of copies: it goes on from the one that is there. */
   readonly keepsReplicas: boolean;
+  /** The customer lets releases delete an object of theirs and make it again, where a field of it cannot be changed. */
+  readonly recreates: boolean;
   /** Since when the rollout changes things; undefined: it does not yet. */
   readonly startedAt: string | undefined;
 }
@@ -71,6 +74,7 @@ export async function applyObject(
 ): Promise<Outcome | Failure> {
   let { manifest } = wish;
   const overrides: Override[] = [];
+  let lasting: readonly string[] | undefined;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
       const seen = tries === 0 ? wish.listed : await api.get(wish.resource, manifest.metadata, signal);
@@ -79,7 +83,10 @@ export async function applyObject(
       const isAdopted = seen !== undefined && !isApplied(seen) && !wish.wasInstalled;
       const isSettled = seen === undefined ? wish.isDone : wish.isFrozen && !isAdopted;
       if (isSettled) return { did: "unchanged", overrides: [], fields: [] };
-      if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
+      if (seen !== undefined && isFailedJob(seen, wish)) return await madeAnew(api, wish, seen, FAILED_JOB, signal);
+      if (seen !== undefined && lasting !== undefined && !isAdopted && mayBeMadeAnew(seen, wish)) {
+        return await madeAnew(api, wish, seen, { did: "recreates", fields: lasting, why: CANNOT_CHANGE }, signal);
+      }
       const applied = await applyTo(api, manifest, seen, wish, signal);
       return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
     } catch (error) {
@@ -93,6 +100,8 @@ export async function applyObject(
         if (given === undefined) return { message: cannotGiveWay(conflicts), isTemporary: false };
         ({ manifest } = given);
         overrides.push(...given.overrides);
+      } else if (lasting === undefined && wish.recreates && !wish.takesOver && isOfLastingFields(error)) {
+        lasting = fieldsOf(error);
       } else if (!isRace(error)) {
         return { message: refusalText(error), isTemporary: error.isTransient && !isMistyped(error), cause: error };
       }
@@ -109,24 +118,49 @@ function isFailedJob(seen: LiveObject, { manifest, startedAt }: Wish): boolean {
   return isOlder && isTrue(status.conditions, "Failed");
 }
 
+const FAILED_JOB = { did: "changed", fields: [".status"], why: "the Job that failed before" } as const;
+const CANNOT_CHANGE = "what cannot be changed";
+
+/** What holds data is not: the claims of a StatefulSet stay, and another one of its name would take them with other fields. */
+function mayBeMadeAnew(seen: LiveObject, { manifest }: Wish): boolean {
+  const kind = kindAndGroup(manifest);
+  if (kind === "PersistentVolumeClaim") return false;
+  const { volumeClaimTemplates = [] } = isRecord(seen.spec) ? seen.spec : {};
+  return kind !== "StatefulSet.apps" || (Array.isArray(volumeClaimTemplates) && volumeClaimTemplates.length === 0);
+}
+
+const LASTING = /field is immutable|may not change once set|updates to statefulset spec for fields other than/;
+
+/** All that the API server has against it are fields that no update changes. */
+function isOfLastingFields(error: ApiError): boolean {
+  const causes = error.body?.details?.causes ?? [];
+  return error.isInvalid && causes.length > 0 && causes.every(({ message = "" }) => LASTING.test(message));
+}
+
+function fieldsOf({ body }: ApiError): readonly string[] {
+  return [...new Set((body?.details?.causes ?? []).flatMap(({ field }) => (field === undefined ? [] : [`.${field}`])))];
+}
+
 /**
  * Deletes it, so that the next try makes it. A dry run tries what is made under another name, by chance: one that could be
  * foretold may be the name of a Job of the customer, or be taken to hold every plan up.
  */
-async function runAgain(
+async function madeAnew(
   api: ReleaseApi,
   { resource, manifest, isDryRun }: Wish,
   seen: LiveObject,
+  { did, fields, why }: Pick<Outcome, "did" | "fields"> & { readonly why: string },
   signal: AbortSignal,
 ): Promise<Outcome | Failure> {
   if (!isDryRun) {
     await api.delete(resource, seen, signal);
-    return { message: "the Job that failed before is deleted, and made again", isTemporary: true };
+    return { message: `${why} is deleted, and made again`, isTemporary: true };
   }
+  if (did === "recreates") await api.deleteNamed(resource, seen.metadata, signal, { isDryRun });
   const name = `${manifest.metadata.name.slice(0, 54).replaceAll(".", "-")}-${randomUUID().slice(0, 8)}`;
   const other = { ...manifest, metadata: { ...manifest.metadata, name } };
   await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);
-  return { did: "changed", overrides: [], fields: [".status"] };
+  return { did, overrides: [], fields };
 }
 
 export const isFailure = (result: Outcome | Failure): result is Failure => "isTemporary" in result;

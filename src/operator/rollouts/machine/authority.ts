@@ -28,7 +28,7 @@ export interface Authority {
  * @param hasFormer whether something is installed
  */
 export function authorityOver(
-  { spec }: Pick<Rollout, "spec">,
+  { spec, status }: Pick<Rollout, "spec" | "status">,
   plannedDigest: string | undefined,
   policy: CustomerPolicy,
   hasFormer: boolean,
@@ -36,7 +36,10 @@ export function authorityOver(
   if (spec.deniedReason !== undefined) {
     return { is: "denied", said: ["Approved", "False", "DeniedByCustomer", `denied: ${spec.deniedReason}`] };
   }
-  const { wanted, decision } = strictest(commandsOf(spec.action, hasFormer), policy, spec.deploymentId);
+  // What is made anew is deleted, and does not run until it is there again.
+  const deletes = (status?.plan?.recreate ?? 0) > 0 ? [COMMANDS.delete] : [];
+  const commands = [...commandsOf(spec.action, hasFormer), ...deletes];
+  const { wanted, decision } = strictest(commands, policy, spec.deploymentId);
   if (decision === "deny") {
     const message = `the customer's policy denies ${wanted.command}, approved or not`;
     return { is: "denied", said: ["Approved", "False", "PolicyDenied", message] };
