@@ -200,11 +200,11 @@ async function story(killAt: number): Promise<World> {
       if (world.row.status === status) return;
       try {
         await agent.turn();
+        world.operate();
       } catch (error) {
         if (!(error instanceof Killed)) throw error;
         agent = new Agent(world);
       }
-      world.operate();
     }
     throw new Error(`killed at ${killAt}, it came to ${world.row.status} and not to ${status}`);
   };
