@@ -155,7 +155,7 @@ function apply(kinds: readonly string[], secrets: boolean): ReleaseRole {
     holder: "rollout account",
     reach: "opened",
     about:
-      "Installs and updates a release in one namespace. Lent to the account that plans, which a policy holds to dry runs, and after your approval to the one that carries the rollout out.",
+      "Installs and updates a release in one namespace. Lent to the account that plans, which a policy holds to dry runs, and after your approval to the one that carries the rollout out. With `releases.role` one of your own takes its place.",
     labels: { [TIER_LABEL]: "destructive" },
     rules: [
       ...writes,
