@@ -297,7 +297,7 @@ describe("an apply", () => {
     const grown = await world.intent("update", { objects: [member(store("2Gi"))], former, namespaces: [shop] });
     expect((await hands.plan(grown, signal())).problems).toHaveLength(1);
 
-    // Only what was shown: a plan without says that nobody was asked.
+    // Only what was shown: a plan without it has asked no person.
     const unshown = await hands.apply(asked, 0, world.until(), signal());
     expect(unshown.failures).toEqual([{ ref, message: "spec.selector: field is immutable", isTemporary: false }]);
     const rollout = { ...asked.rollout, status: { ...asked.rollout.status, plan } };
