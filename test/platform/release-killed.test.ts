@@ -42,6 +42,8 @@ class Killed extends Error {}
 class World {
   /** By kind and name: what was stored, in that order. */
   readonly objects = new Map<string, unknown>();
+  /** What a list may still show: all but the last write. */
+  stale: ReadonlyMap<string, unknown> = new Map();
   row: Targeted & { deployment_model: "pull"; retry_requested: boolean } = {
     ...{ status: "pending", desired_release_id: FIRST, current_release_id: null, update_state: null },
     ...{ deployment_model: "pull", retry_requested: false },
@@ -71,6 +73,7 @@ class World {
   create(kind: string, object: { readonly metadata: { readonly name: string } }): void {
     const key = `${kind} ${object.metadata.name}`;
     if (this.objects.has(key)) throw kubeError(409, "AlreadyExists", "there already");
+    this.stale = new Map(this.objects);
     this.objects.set(key, { ...object, metadata: { ...object.metadata, creationTimestamp: AT } });
     this.effect(`makes ${key}`);
   }
@@ -148,9 +151,13 @@ class Agent {
   readonly #world: World;
   readonly #releases: Releases;
   #cached: ReadonlyMap<string, unknown> = new Map();
+  /** Of the first turn. */
+  #listed: ReadonlyMap<string, unknown> | undefined;
 
-  constructor(world: World) {
+  /** @param listed what its first list shows; undefined: all */
+  constructor(world: World, listed?: ReadonlyMap<string, unknown>) {
     this.#world = world;
+    this.#listed = listed;
     const room = { fullBecause: () => undefined, made: () => undefined, unmade: () => undefined };
     this.#releases = new Releases({
       cluster: {
@@ -177,7 +184,8 @@ class Agent {
 
   /** A report, and what is made of its answer. What that makes is in the cache at the next turn. */
   async turn(): Promise<void> {
-    this.#cached = new Map(this.#world.objects);
+    this.#cached = this.#listed ?? new Map(this.#world.objects);
+    this.#listed = undefined;
     const record = this.#world.listed();
     const step = this.#releases.step(record, true);
     const said =
@@ -191,8 +199,13 @@ class Agent {
   }
 }
 
-/** From the first installation to the last deletion. @param killAt which effect the first agent does not outlive. */
-async function story(killAt: number): Promise<World> {
+/**
+ * From the first installation to the last deletion.
+ *
+ * @param killAt which effect the first agent does not outlive
+ * @param isStale its successor's first list lacks what was made right before
+ */
+async function story(killAt: number, isStale = false): Promise<World> {
   const world = new World(killAt);
   let agent = new Agent(world);
   const until = async (status: string): Promise<void> => {
@@ -203,7 +216,7 @@ async function story(killAt: number): Promise<World> {
         world.operate();
       } catch (error) {
         if (!(error instanceof Killed)) throw error;
-        agent = new Agent(world);
+        agent = new Agent(world, isStale && error.message.startsWith("makes") ? world.stale : undefined);
       }
     }
     throw new Error(`killed at ${killAt}, it came to ${world.row.status} and not to ${status}`);
@@ -221,7 +234,7 @@ async function story(killAt: number): Promise<World> {
 }
 
 test("killed at each of its effects, the agent's successor comes to the same end, and makes nothing twice", async () => {
-  const { effects, ...whole } = await story(0);
+  const { effects, stale: _, ...whole } = await story(0);
   expect(
     effects.filter((each) => each.startsWith("makes")).map((each) => each.replaceAll(/([a-z0])\1{27}/g, "$1")),
   ).toEqual([
@@ -231,9 +244,10 @@ test("killed at each of its effects, the agent's successor comes to the same end
     ...[expect.stringMatching(/^makes Rollout duop-/), expect.stringMatching(/^makes Rollout duop-.*-2$/)],
     "makes Rollout delete-dep-d",
   ]);
-  for (let killAt = 1; killAt <= effects.length; killAt += 1) {
-    const { effects: others, ...killed } = await story(killAt);
-    const about = `killed after it ${others[killAt - 1]}`;
+  for (let kill = 0; kill < effects.length * 2; kill += 1) {
+    const [killAt, isStale] = [Math.floor(kill / 2) + 1, kill % 2 === 1];
+    const { effects: others, stale: __, ...killed } = await story(killAt, isStale);
+    const about = `killed after it ${others[killAt - 1]}${isStale ? ", which is not seen at first" : ""}`;
     expect(killed, about).toEqual(whole);
     // Reports are sent again; objects are not.
     const makes = (all: readonly string[]) => all.filter((each) => each.startsWith("makes"));

@@ -151,7 +151,7 @@ test("a plan of nothing says no more than that", () => {
   });
 });
 
-test("what is made anew is counted, and stands right after what is deleted", () => {
+test("what is made anew is counted, and stands before all else", () => {
   const recreated = [{ ref: "Deployment.apps/shop/web", fields: [".spec.selector"] }];
   const { plan } = planned(intent(), {
     ...NOTHING_SHOWN,
@@ -161,8 +161,8 @@ test("what is made anew is counted, and stands right after what is deleted", () 
   });
   expect(plan).toMatchObject({ create: 1, change: 0, prune: 1, recreate: 1 });
   expect(plan.changes).toEqual([
-    "delete Service/shop/old",
     "delete Deployment.apps/shop/web and make it anew, because of what cannot be changed: .spec.selector",
+    "delete Service/shop/old",
     "create Job/shop/a",
   ]);
 });

@@ -57,8 +57,10 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
   // What is lost first, and what comes anew last: a release could fill the list with that.
   const lines = bounded([
-    pruned.map((ref) => `delete ${ref}`),
-    recreated.map(({ ref, fields }) => withFields(`delete ${ref} and make it anew${ENDS_IT}`, fields)),
+    [
+      ...recreated.map(({ ref, fields }) => withFields(`delete ${ref} and make it anew${ENDS_IT}`, fields)),
+      ...pruned.map((ref) => `delete ${ref}`),
+    ],
     adopted.map(({ ref, fields }) => withFields(`adopts ${ref}${FROM_NOW_ON}`, fields)),
     uses,
     met,
