@@ -21,6 +21,8 @@ export interface InstallationNames {
   readonly debugNamespace?: string;
   /** Where the Secrets of releases live, and nothing else. Default {@link RELEASES_NAMESPACE}. */
   readonly releasesNamespace?: string;
+  /** The ClusterRole that the accounts of a rollout are lent. Default {@link RELEASE_ROLE}, which is shipped. */
+  readonly releaseRole?: string;
   /** Of the process that carries debug sessions, in the system namespace. Default {@link TUNNEL_ACCOUNT}. */
   readonly tunnelAccount?: string;
   /** Of the process that lets machines ask, in the system namespace. Default {@link JOIN_ACCOUNT}. */
@@ -31,6 +33,7 @@ export interface InstallationNames {
 
 export const DEBUG_NAMESPACE = "sallyport-debug";
 export const RELEASES_NAMESPACE = "sallyport-releases";
+export const RELEASE_ROLE = "sallyport-op-release-apply";
 export const TUNNEL_ACCOUNT = "sallyport-tunnel";
 export const JOIN_ACCOUNT = "sallyport-join";
 export const MACHINES_ACCOUNT = "sallyport-machines";

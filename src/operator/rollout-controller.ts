@@ -1,4 +1,3 @@
-import { operationRole } from "../crds/group.ts";
 import { type ReleaseContent, releaseContents } from "../crds/kinds/release-content.ts";
 import { type Rollout, type RolloutStatus, rollouts as rolloutKind } from "../crds/kinds/rollout.ts";
 import { releasePolicyNames } from "../crds/manifests/admission/release-admission.ts";
@@ -30,8 +29,8 @@ export function rolloutParts(parts: OperatorParts): RolloutControllerParts | und
   const { client, caches, admission, rights, serverClock: clock, log, fence, metrics, config } = parts;
   const { rollouts, contents } = caches;
   if (rollouts === undefined || contents === undefined) return undefined;
-  const { grantsNamespace, roleKind } = config;
-  const access = new RolloutAccess(client, { grantsNamespace, roleKind, role: operationRole("release", "apply") });
+  const { grantsNamespace, roleKind, releasesRole: role } = config;
+  const access = new RolloutAccess(client, { grantsNamespace, roleKind, role });
   const running = new RunningRollouts();
   rollouts.onChange((change) => {
     const { uid } = change.object.metadata;
@@ -106,6 +105,7 @@ function clusterHands(
     clientFor: (token) => client.withToken(token),
     grantsNamespace,
     rules,
+    recreates: config.releasesRecreate,
     ...(releasesSecrets && { secrets: { client, releasesNamespace } }),
     fence,
     clock,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
-import { openNamespaceToReleases, openReleases } from "../../src/crds/manifests/installation.ts";
+import { installation, openNamespaceToReleases, openReleases } from "../../src/crds/manifests/installation.ts";
 import { RELEASE_RESOURCES } from "../../src/crds/released/release-kinds.ts";
 import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
@@ -89,6 +89,21 @@ test("no account of ours holds that role: the operator may lend it in opened nam
   expect(lends.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual(["RoleBinding shop"]);
 });
 
+test("with a role of the customer's own the chart makes none, and the operator may lend that one and no other", async () => {
+  const objects = await helm.render(on({ role: "acme-releases" }));
+  const clusterRoles = ofKind(objects, "ClusterRole").map(({ metadata }) => metadata.name);
+  expect(clusterRoles).not.toContain("sallyport-op-release-apply");
+  const { rules } = one(objects, "ClusterRole", "sallyport-operator-release-target");
+  expect(rules.map(({ verbs, resourceNames }: Rendered) => [verbs, resourceNames])).toEqual([
+    [["bind"], ["acme-releases"]],
+  ]);
+  expect(envOf(podOf(objects, "sallyport-operator"))).toMatchObject({ SALLYPORT_RELEASES_ROLE: "acme-releases" });
+  const wanted = installation({ ...NAMES, releaseRole: "acme-releases" }).policies.find(
+    ({ kind, metadata }) => kind === "ValidatingAdmissionPolicy" && metadata.name === "sallyport-operator-bindings",
+  );
+  expect(one(objects, "ValidatingAdmissionPolicy", "sallyport-operator-bindings").spec).toEqual(wanted?.spec);
+});
+
 test("the operator reads what releases may install in opened namespaces, and writes nothing of it", async () => {
   const objects = await helm.render(on({ kinds: ["Deployment.apps", "Service"] }));
   const { rules } = one(objects, "ClusterRole", "sallyport-operator-release-members");
@@ -120,6 +135,8 @@ test("agent and operator are told, and not where releases are off", async () => 
     SALLYPORT_RELEASES_MAY_READ_CONFIG_MAPS: "cluster-ca",
     SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS: "",
     SALLYPORT_RELEASES_POD_SECURITY: "restricted",
+    SALLYPORT_RELEASES_RECREATE: "false",
+    SALLYPORT_RELEASES_ROLE: "sallyport-op-release-apply",
   });
   const off = await helm.render({ ...REQUIRED, namespaces: ["shop"] });
   expect([told("agent", off), told("operator", off)]).toEqual([{}, {}]);
@@ -133,6 +150,8 @@ test.each<[object, RegExp]>([
   [{ releases: { enabled: true, mayRead: { secrets: ["a'] || true || ['"] } } }, /releases.*secrets/s],
   [{ releases: { enabled: true, mayRead: { secrets: ["*-a"] } } }, /releases.*secrets/s],
   [{ releases: { enabled: true, podSecurity: "privileged" } }, /releases.*podSecurity/s],
+  [{ releases: { enabled: true, role: "a'] || true || ['" } }, /releases.*role/s],
+  [{ releases: { enabled: true, role: "sallyport-op-kubernetes-logs" } }, /choose a ClusterRole of your own/],
 ])("with %j it is refused, in words", async (more, words) => {
   await expect(helm.render({ ...on(), ...more })).rejects.toThrow(words);
 });

@@ -170,12 +170,16 @@ class Model {
   }
 
   /** A release that never comes up is mended by another one, wherever it has failed. */
-  mend(): void {
+  mend(goesBack: boolean): void {
     this.settle(false);
     const { status, desired_release_id, current_release_id } = this.row;
-    this.broken.add(desired_release_id ?? current_release_id);
+    const failed = desired_release_id ?? current_release_id;
+    this.broken.add(failed);
     if (!status.endsWith("-failed") || status === "delete-failed") return;
-    const release = releaseOf(++this.releases);
+    // Also by one that was tried before it: what kept that one from coming up is gone.
+    const others = this.rollouts.flatMap(({ releaseId }) => (releaseId === failed ? [] : (releaseId ?? [])));
+    const release = (goesBack ? others.at(-1) : undefined) ?? releaseOf(++this.releases);
+    this.broken.delete(release);
     this.target(release);
     this.retry(true);
     this.settle(true);
@@ -239,7 +243,8 @@ class Model {
     if (last && ["none", "Planning", "AwaitingApproval", "Queued"].includes(last.rollout.status?.state ?? "none")) {
       last.rollout = { ...last.rollout, status: { ...last.rollout.status, state: "Superseded" } };
     }
-    const metadata = { name: objectName(rolloutId), uid: "u", resourceVersion: "1", creationTimestamp: AT };
+    const creationTimestamp = new Date(NOW.getTime() + 1_000 * this.rollouts.length).toISOString();
+    const metadata = { name: objectName(rolloutId), uid: "u", resourceVersion: "1", creationTimestamp };
     const spec = { rolloutId, deploymentId: ID, action, requestedAt: AT, deadline: AT };
     // Only what a person asked for again is made again.
     const ids = [rolloutId, ...this.rollouts.map(({ rollout }) => rollout.spec.rolloutId)];
@@ -317,7 +322,7 @@ const act = fc.oneof(
   ),
   some(
     1,
-    fc.constant((model) => model.mend()),
+    fc.boolean().map((goesBack) => (model) => model.mend(goesBack)),
   ),
   some(
     2,

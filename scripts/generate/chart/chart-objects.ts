@@ -18,6 +18,7 @@ export const MARKS: Required<InstallationNames> = {
   lendingMode: "mark-lending-mode",
   debugNamespace: DEBUG_NAMESPACE,
   releasesNamespace: "mark-releases-namespace",
+  releaseRole: "mark-releases-role",
   tunnelAccount: "mark-tunnel-account",
   joinAccount: "mark-join-account",
   machinesAccount: "mark-machines-account",
@@ -32,6 +33,7 @@ const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
   roleKind: '{{ include "sallyport.roleKind" $ }}',
   debugNamespace: DEBUG_NAMESPACE,
   releasesNamespace: "{{ $.Values.releases.namespace }}",
+  releaseRole: "{{ $.Values.releases.role }}",
   tunnelAccount: '{{ include "sallyport.account" (dict "root" $ "component" "tunnel") }}',
   joinAccount: '{{ include "sallyport.account" (dict "root" $ "component" "join") }}',
   machinesAccount: '{{ include "sallyport.account" (dict "root" $ "component" "machines") }}',
@@ -92,7 +94,6 @@ export function anyOf(roles: readonly string[]): string {
 }
 
 export function operationOf(role: string): string | undefined {
-  if (role === operationRole("release", "apply")) return "$.Values.releases.enabled";
   const mode = DEBUG_MODES.find((each) => role === operationRole("debug", each));
   if (mode !== undefined) return `(index $.Values.debugSessions.modes "${mode}")`;
   const found = OPERATIONS.find(({ plugin, name }) => role === operationRole(plugin, name));

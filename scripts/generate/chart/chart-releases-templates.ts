@@ -1,4 +1,6 @@
+import { RELEASE_ROLE } from "../../../src/crds/group.ts";
 import type { Manifest } from "../../../src/crds/manifest.ts";
+import { RELEASE_STAMPING_POLICIES } from "../../../src/crds/manifests/admission/release-admission.ts";
 import { RELEASE_SECRET_POLICIES } from "../../../src/crds/manifests/admission/release-objects/secret-admission.ts";
 import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { releaseSecretRbac, releaseSecretRoles } from "../../../src/crds/manifests/roles/release-secret-roles.ts";
@@ -48,7 +50,7 @@ export function releaseTemplates(): string {
   const policies = openReleases(MARKS, options).filter(({ apiVersion }) =>
     apiVersion.startsWith("admissionregistration.k8s.io/"),
   );
-  const isStamper = ({ kind }: Manifest): boolean => kind.startsWith("Mutating");
+  const isStamper = ({ metadata }: Manifest): boolean => RELEASE_STAMPING_POLICIES.includes(metadata.name);
   const [salt = ""] = releaseSecretRbac(MARKS)
     .filter(({ kind }) => kind === "Secret")
     .map((each) => object(each));
@@ -86,7 +88,9 @@ function roleTemplate(role: Manifest): string {
     if (!rule.includes(`- ${resource}\n`) || !rule.includes(groupOf(kind))) throw new Error(`${kind} has another rule`);
     return when(`has ${JSON.stringify(kind)} $.Values.releases.kinds`, [rule]);
   });
-  return head + own.join("");
+  const whole = head + own.join("");
+  // The chart makes no role of the customer's own.
+  return role.metadata.name === RELEASE_ROLE ? when(`eq $.Values.releases.role "${RELEASE_ROLE}"`, [whole]) : whole;
 }
 
 function openedNamespaces(): string {

@@ -1,7 +1,19 @@
+import { RELEASE_ROLE } from "../../../src/crds/group.ts";
 import { READ_PATTERN } from "../../../src/crds/released/may-read.ts";
 import { POD_SECURITY_LEVELS } from "../../../src/crds/released/pod-security.ts";
 import { RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
-import { type Branch, branch, flag, type Leaf, leaf, list, NAMESPACE, text, words } from "./chart-value.ts";
+import {
+  type Branch,
+  branch,
+  flag,
+  type Leaf,
+  leaf,
+  list,
+  NAMESPACE,
+  OBJECT_NAME,
+  text,
+  words,
+} from "./chart-value.ts";
 
 const KINDS = Object.keys(RELEASE_RESOURCES);
 
@@ -41,6 +53,15 @@ export const RELEASES_VALUES: Branch = branch(
       "restricted",
       POD_SECURITY_LEVELS,
       "Level of Pod Security that pods of a release are held to. `baseline` lets containers run as root and keep capabilities; it is needed for Windows.",
+    ),
+    recreate: flag(
+      false,
+      "Let a release delete an object of its own and make it anew where a field of it cannot be changed, such as the selector of a Deployment: it does not run in between. The plan says so, and its approval needs the right for `destructive` changes. Never volume claims, nor StatefulSets with claims. Off: the plan is refused.",
+    ),
+    role: text(
+      RELEASE_ROLE,
+      "ClusterRole that the two accounts of a rollout are lent in the namespaces of its deployment. One of your own, which you make, instead of the shipped one says further what a release may do: a plan that needs more is refused, and names the kinds and verbs (docs/releases.md). Policies hold these accounts either way.",
+      OBJECT_NAME,
     ),
     secrets: flag(
       false,

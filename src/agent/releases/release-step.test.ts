@@ -113,6 +113,24 @@ describe("a wish", () => {
     const twice = wanting({ operation, told: { rolloutId: `${OPERATION}-2`, isOver: true } });
     expect(idOf(record({ wanted: twice }), [])).toBe(`${OPERATION}-3`);
   });
+  test("of a setup that goes back to a release which failed before is made again, once", () => {
+    const made = (rolloutId: string, minute: number, state: RolloutState): Rollout => {
+      const found = rollout(state, {}, { rolloutId, action: "install" });
+      return { ...found, metadata: { ...found.metadata, creationTimestamp: `2026-01-01T12:0${minute}:00Z` } };
+    };
+    const first = idOf(setup("provisioning")) ?? "";
+    const second = idOf({ ...setup("provisioning"), desiredReleaseId: OTHER }) ?? "";
+    const [one, two] = [made(first, 1, "Failed"), made(second, 2, "Failed")];
+    const over = { told: { rolloutId: second, isOver: true } };
+    expect(idOf(setup("provisioning-failed", over), [one, two])).toBe(first);
+    expect(idOf(setup("provisioning", over), [one, two])).toBe(`${first}-2`);
+    expect(idOf(setup("provisioning", over), [one, two, made(`${first}-2`, 3, "Failed")])).toBe(`${first}-2`);
+    // Made by an agent that was killed before it could tell of it.
+    expect(idOf(setup("provisioning", { told: { rolloutId: first, isOver: true } }), [one])).toBe(`${first}-2`);
+    expect(idOf({ ...setup("provisioning", over), desiredReleaseId: RELEASE }, [two, made(first, 3, "Failed")])).toBe(
+      first,
+    );
+  });
 });
 
 test("a deletion that the list makes known after an answer has told of it is not kept waiting for the next report", () => {

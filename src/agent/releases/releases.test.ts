@@ -4,7 +4,7 @@ import type { StoredError } from "../../contract/wire/stored-error.ts";
 import { contentDigest } from "../../crds/content-digest.ts";
 import type { ReleaseContent } from "../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
-import { context, DEPLOYMENT, kubeError, NAMESPACE } from "../testing/sample.ts";
+import { context, DEPLOYMENT, deploymentConfig, kubeError, NAMESPACE } from "../testing/sample.ts";
 import type { Member } from "./installed.ts";
 import type { NewContent, NewRollout } from "./release-objects.ts";
 import { NOTHING_WANTED, type ReleaseRecord } from "./release-record.ts";
@@ -24,25 +24,11 @@ const record: ReleaseRecord = {
   currentReleaseId: null,
   wanted: { ...NOTHING_WANTED, operation: { id: OPERATION, releaseId: RELEASE, requestedAt: AT } },
 };
-const config = {
-  deploymentName: "one",
-  environmentVariables: { variables: [{ name: "TOKEN", value: CANARY, type: "secret" }], hash: "h", createdAt: AT },
-  inputValues: {},
-  stackSettings: {},
-  externalBindings: {},
-  managementConfig: null,
-  managerUrl: null,
-  deploymentToken: null,
-  basePlatform: null,
-  labelDomain: null,
-  publicEndpoints: null,
-  domainMetadata: null,
-  monitoring: null,
-  computeBackend: null,
-  allowFrozenChanges: false,
-  observeAllNamespaces: false,
-  observeLabelSelector: null,
-};
+const config = deploymentConfig({
+  variables: [{ name: "TOKEN", value: CANARY, type: "secret" }],
+  hash: "h",
+  createdAt: AT,
+});
 const stack = { id: "shop", resources: { web: { config: { type: "container" }, lifecycle: "live" } } };
 const target = { releaseInfo: { releaseId: RELEASE, version: "1.4.0", stack }, config };
 const current = { status: "update-pending" as const, platform: "kubernetes" as const, protocolVersion: 1 };

@@ -66,9 +66,20 @@ export function wishOf(record: ReleaseRecord, rollouts: readonly Rollout[]): Wis
   const told = attemptOf(wanted.told?.rolloutId, first.rolloutId);
   const made = rollouts.map(({ spec }) => attemptOf(spec.rolloutId, first.rolloutId));
   const last = Math.max(1, told, ...made);
-  const isAgain = wanted.told?.isOver === true && told === last && RETRIES[status] === undefined;
-  const attempt = isAgain ? last + 1 : last;
-  return attempt === 1 ? first : { ...first, rolloutId: `${first.rolloutId}-${attempt}` };
+  const attempt = (of: number): string => (of === 1 ? first.rolloutId : `${first.rolloutId}-${of}`);
+  const wasTold = told === last || isBefore(attempt(last), wanted.told?.rolloutId, rollouts);
+  const isAgain = wanted.told?.isOver === true && wasTold && RETRIES[status] === undefined;
+  return { ...first, rolloutId: attempt(isAgain ? last + 1 : last) };
+}
+
+/**
+ * Whether the rollout `one` was made before `other`: then its end was told before that of `other`. A setup goes back to a
+ * release that it has tried already when that is promoted again after a later one has failed.
+ */
+function isBefore(one: string, other: string | undefined, rollouts: readonly Rollout[]): boolean {
+  const madeAt = (id: string | undefined) =>
+    Date.parse(rollouts.find(({ spec }) => spec.rolloutId === id)?.metadata.creationTimestamp ?? "");
+  return madeAt(one) < madeAt(other);
 }
 
 function firstAttempt(record: ReleaseRecord, rollouts: readonly Rollout[]): Wish | undefined {

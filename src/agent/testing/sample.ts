@@ -1,5 +1,6 @@
 import { silentLogger } from "../../base/log.ts";
 import type { PendingRequest } from "../../contract/access-requests/access-relay.ts";
+import type { DeploymentConfig } from "../../contract/deployments/sync.ts";
 import type { Command } from "../../contract/operations/commands.ts";
 import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation, OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
@@ -109,4 +110,27 @@ export function storedInvocation(invocation: NewInvocation, status?: OperationIn
 
 export function kubeError(status: number, reason: string, message: string): KubeError {
   return new KubeError(message, { status, reason });
+}
+
+/** A deployment's configuration as a target has it: nothing but its variables is set. */
+export function deploymentConfig(environmentVariables: DeploymentConfig["environmentVariables"]): DeploymentConfig {
+  return {
+    deploymentName: "one",
+    environmentVariables,
+    inputValues: {},
+    stackSettings: {},
+    externalBindings: {},
+    managementConfig: null,
+    managerUrl: null,
+    deploymentToken: null,
+    basePlatform: null,
+    labelDomain: null,
+    publicEndpoints: null,
+    domainMetadata: null,
+    monitoring: null,
+    computeBackend: null,
+    allowFrozenChanges: false,
+    observeAllNamespaces: false,
+    observeLabelSelector: null,
+  };
 }

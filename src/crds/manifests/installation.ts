@@ -15,7 +15,7 @@ import { admissionPolicies, STAMPING_POLICIES } from "./admission/admission.ts";
 import { debugPolicies } from "./admission/debug-admission.ts";
 import { machinePolicies } from "./admission/machine-admission.ts";
 import type { ReleaseOptions } from "./admission/release-account-admission.ts";
-import { releasePolicies } from "./admission/release-admission.ts";
+import { RELEASE_STAMPING_POLICIES, releasePolicies } from "./admission/release-admission.ts";
 import { debugRbac, debugTargetBinding } from "./roles/debug-roles.ts";
 import { type MachineOptions, machineRbac } from "./roles/machine-roles.ts";
 import {
@@ -89,7 +89,9 @@ export function openReleases(
   names: InstallationNames = DEFAULT_NAMES,
   { stamps = true, ...options }: ReleaseOptions & { readonly stamps?: boolean } = {},
 ): readonly Manifest[] {
-  const policies = releasePolicies(names, options).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
+  const policies = releasePolicies(names, options).filter(
+    ({ metadata }) => stamps || !RELEASE_STAMPING_POLICIES.includes(metadata.name),
+  );
   const { kinds, secrets = false } = options;
   const ofSecrets = secrets ? releaseSecretRbac(names) : [];
   return [...releaseRbac(names, kinds, Boolean(secrets)), ...ofSecrets, ...policies];

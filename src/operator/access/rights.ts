@@ -54,9 +54,12 @@ export class Rights {
     const { debugEnabled, debugNamespace, debugModes } = config;
     const required = () => debugRights({ ...names, debugNamespace }, served(), debugModes);
     this.debugWatch = debugEnabled ? new AccessWatch({ ...looking, required }) : undefined;
-    const { releasesSecrets, releasesNamespace, releasesKinds } = config;
+    const { releasesSecrets, releasesNamespace, releasesKinds, releasesRole: releaseRole } = config;
     const ofSecrets = releasesSecrets ? releaseSecretRights("operator", { ...names, releasesNamespace }) : [];
-    const ofReleases = () => [...releaseRights("operator", names, served(), releasesKinds), ...ofSecrets];
+    const ofReleases = () => [
+      ...releaseRights("operator", { ...names, releaseRole }, served(), releasesKinds),
+      ...ofSecrets,
+    ];
     this.releaseWatch = config.releasesEnabled ? new AccessWatch({ ...looking, required: ofReleases }) : undefined;
     for (const watch of this.watches) {
       if (watch === this.clusterWatch) continue;

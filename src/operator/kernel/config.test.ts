@@ -32,6 +32,7 @@ test("all bad settings are told at once", () => {
 test.each([
   [{ SALLYPORT_GRANTS_NAMESPACE: "sallyport-system" }, "mint its own token"],
   [{ SALLYPORT_RENEW_DEADLINE: "14s" }, "SALLYPORT_RENEW_DEADLINE must be at least 2s shorter"],
+  [{ SALLYPORT_RELEASES_ROLE: "sallyport-op-kubernetes-logs" }, "the roles of operations are lent to grants"],
   [{ SALLYPORT_RETRY_PERIOD: "9s" }, "SALLYPORT_RETRY_PERIOD must be below the renew deadline divided by 1.2"],
 ])("settings that contradict each other are refused: %j", (env, words) => {
   expect(() => loadOperatorConfig(env)).toThrow(words);

@@ -20,18 +20,18 @@ import {
   type LendingMode,
   NAMESPACE_NAME,
   OBJECT_NAME,
-  RELEASES_NAMESPACE,
+  OPERATION_ROLE_PREFIX,
+  RELEASE_ROLE,
 } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
 import { DEBUG_MODES, type DebugMode } from "../../crds/operations/debug.ts";
-import { READ_PATTERN } from "../../crds/released/may-read.ts";
-import { POD_SECURITY_LEVELS, type PodSecurity } from "../../crds/released/pod-security.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "../gate/enforcement.ts";
+import { RELEASE_SETTINGS, type ReleaseSettings } from "./release-settings.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
-export interface OperatorConfig extends ProcessSettings {
+export interface OperatorConfig extends ProcessSettings, ReleaseSettings {
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
   readonly deployments: NamedDeployments;
@@ -59,21 +59,6 @@ export interface OperatorConfig extends ProcessSettings {
   readonly debugMaxConcurrent: number;
   /** Drains that the platform asks for are judged. */
   readonly machinesEnabled: boolean;
-  /** Releases are carried out. */
-  readonly releasesEnabled: boolean;
-  /** Kind and group, such as `Deployment.apps`. None: each that a release may have by default. */
-  readonly releasesKinds: readonly string[];
-  /** Beginnings of image names that a release may pull. None: any. */
-  readonly releasesRegistries: readonly string[];
-  readonly releasesMayExpose: boolean;
-  /** Names, and beginnings of names with a `*`, of what a release may read and does not bring. None: nothing. */
-  readonly releasesMayReadSecrets: readonly string[];
-  readonly releasesMayReadConfigMaps: readonly string[];
-  readonly releasesMayReadVolumeClaims: readonly string[];
-  readonly releasesPodSecurity: PodSecurity;
-  /** Releases bring the secret values of their configuration. */
-  readonly releasesSecrets: boolean;
-  readonly releasesNamespace: string;
 }
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
@@ -194,54 +179,7 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "Whether drains that the platform asks for are judged by policy and grant. Without it they wait. It needs the roles of machines.",
     parse: truth,
   },
-  releasesEnabled: {
-    env: "SALLYPORT_RELEASES_ENABLED",
-    default: "false",
-    doc: "Whether releases are carried out here. Without it rollouts wait. The agent has the same setting. It needs the roles and policies of releases.",
-    parse: truth,
-  },
-  releasesKinds: {
-    env: "SALLYPORT_RELEASES_KINDS",
-    default: "",
-    doc: "Kinds of objects that a release may have, each with its group: `Deployment.apps,Service`. Empty: workloads, Services, configuration and what belongs to them. Never RBAC, webhooks, CustomResourceDefinitions or Secrets.",
-    parse: words(
-      /^[A-Z][A-Za-z0-9]{0,62}(\.[a-z0-9][-a-z0-9.]{0,189})?$/,
-      "kinds with their groups, such as Deployment.apps",
-    ),
-  },
-  releasesRegistries: {
-    env: "SALLYPORT_RELEASES_REGISTRIES",
-    default: "",
-    doc: "Registries, or repositories in them, that a release may pull images from. Empty: any.",
-    parse: words(/^[A-Za-z0-9][-A-Za-z0-9._:/]{0,254}$/, "registries, such as registry.example/shop"),
-  },
-  releasesMayExpose: {
-    env: "SALLYPORT_RELEASES_MAY_EXPOSE",
-    default: "false",
-    doc: "Whether a release may have Ingresses, and Services of other types than ClusterIP.",
-    parse: truth,
-  },
-  releasesMayReadSecrets: readable("SECRETS", "Secrets"),
-  releasesMayReadConfigMaps: readable("CONFIG_MAPS", "ConfigMaps"),
-  releasesMayReadVolumeClaims: readable("VOLUME_CLAIMS", "volume claims"),
-  releasesPodSecurity: {
-    env: "SALLYPORT_RELEASES_POD_SECURITY",
-    default: "restricted",
-    doc: "Level of Pod Security that pods of releases are held to: restricted or baseline.",
-    parse: oneOf(POD_SECURITY_LEVELS),
-  },
-  releasesSecrets: {
-    env: "SALLYPORT_RELEASES_SECRETS",
-    default: "false",
-    doc: "Whether releases bring the secret values of their configuration, as a Secret in their namespace. The agent has the same setting. It needs the roles and policies of such Secrets.",
-    parse: truth,
-  },
-  releasesNamespace: {
-    env: "SALLYPORT_RELEASES_NAMESPACE",
-    default: RELEASES_NAMESPACE,
-    doc: "Namespace in which the agent leaves the Secrets of releases. Nothing else may live there. The agent has the same setting.",
-    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
-  },
+  ...RELEASE_SETTINGS,
 };
 
 /** Call it with the environment. @throws ConfigError */
@@ -262,29 +200,15 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
   if ([config.grantsNamespace, config.systemNamespace, config.debugNamespace].includes(config.releasesNamespace)) {
     found.push({ setting: "releasesNamespace", must: "be a namespace of its own: Secrets of releases are read there" });
   }
+  const { releasesRole } = config;
+  if (releasesRole !== RELEASE_ROLE && releasesRole.startsWith(OPERATION_ROLE_PREFIX)) {
+    const must = `be ${RELEASE_ROLE} or a role of your own: the roles of operations are lent to grants`;
+    found.push({ setting: "releasesRole", must });
+  }
   return found;
 }
 
 function modes(text: string): readonly DebugMode[] {
   const words = text.split(",").map((word) => word.trim());
   return DEBUG_MODES.filter((mode) => words.map(oneOf(DEBUG_MODES)).includes(mode));
-}
-
-/** What pods of a release may read by name. */
-function readable(kind: string, of: string) {
-  return {
-    env: `SALLYPORT_RELEASES_MAY_READ_${kind}`,
-    default: "",
-    doc: `${of} of the namespace that a release may read and does not bring: names, and beginnings of names that end with \`*\`. Empty: none.`,
-    parse: words(READ_PATTERN, "names, or beginnings of names with a *, such as shop-*"),
-  };
-}
-
-/** Of a list with commas. */
-function words(pattern: RegExp, what: string): (text: string) => readonly string[] {
-  const parse = matching(pattern, what);
-  return (text) => {
-    const given = text.split(",").map((word) => word.trim());
-    return Object.freeze(given.filter((word) => word !== "").map(parse));
-  };
 }

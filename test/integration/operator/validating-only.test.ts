@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
+import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
-import { eventually } from "../wait.ts";
-import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
+import { openReleases } from "../../../src/crds/manifests/installation.ts";
+import { eventually, signal } from "../wait.ts";
+import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 // The chart's `admission.mode=validating-only` on an API server that could stamp: without the stamping policies, and
 // without the one that requires a stamp.
@@ -72,6 +75,51 @@ test("told not to look, it vouches for nobody and shows no policy as missing", a
     expect(await operator.registry.getSingleMetricAsString(name)).not.toContain("{");
   }
 });
+
+test("on a rollout a typed name must be the user's own too, and a word without one is taken and stays anonymous", async () => {
+  await world.cluster.apply(openReleases(undefined, { stamps: false }));
+  const digest = `sha256:${"a".repeat(64)}`;
+  const [typed, anonymous] = [await planned("typed", digest), await planned("anonymous", digest)];
+  const words = [
+    [{ approvedDigest: digest, approvedBy: "bob" }, /approvedBy must be the user who approves/],
+    [{ deniedReason: "no", deniedBy: "bob" }, /deniedBy must be the user who denies/],
+    [{ abortReason: "no", abortedBy: "bob" }, /abortedBy must be the user who aborts/],
+  ] as const;
+  for (const [spec, refusal] of words) {
+    // A policy is in force a moment after it was written.
+    await eventually(
+      () => say(typed, spec, "--dry-run=server"),
+      ({ stderr }) => refusal.test(stderr),
+    );
+  }
+  const own = await say(typed, { approvedDigest: digest, approvedBy: APPROVER });
+  expect(JSON.parse(own.stdout).spec, own.stderr).toMatchObject({ approvedDigest: digest, approvedBy: APPROVER });
+  const unnamed = await say(anonymous, { approvedDigest: digest });
+  const { spec } = JSON.parse(unnamed.stdout);
+  expect(spec.approvedDigest, unnamed.stderr).toBe(digest);
+  expect(spec).not.toHaveProperty("approvedBy");
+});
+
+/** A rollout whose plan was shown. */
+async function planned(name: string, plannedDigest: string): Promise<string> {
+  const spec = {
+    ...{ rolloutId: name, deploymentId: DEPLOYMENT_ID, action: "update" as const, contentName: "rel-1" },
+    ...{ contentDigest: plannedDigest, requestedAt: "2026-01-01T12:00:00Z", deadline: "2126-01-01T12:00:00Z" },
+  };
+  const metadata = { name, namespace: GRANTS };
+  const { apiVersion, kind } = { apiVersion: "sallyport.dev/v1alpha1" as const, kind: "Rollout" as const };
+  await world.admin.create<Rollout>(rollouts, { apiVersion, kind, metadata, spec }, signal());
+  for (const status of [{ state: "Planning" }, { state: "AwaitingApproval", plannedDigest }]) {
+    const patch = { type: "merge", body: { status } } as const;
+    await world.admin.patch(rollouts, metadata, patch, { subresource: "status" }, signal());
+  }
+  return name;
+}
+
+function say(name: string, spec: object, ...more: readonly string[]): Promise<KubectlResult> {
+  const patch = ["patch", "rout", name, "-n", GRANTS, "--type=merge", "-o", "json", "-p", JSON.stringify({ spec })];
+  return world.cluster.kubectl([...patch, ...more], { kubeconfig: world.cluster.kubeconfigFor({ user: APPROVER }) });
+}
 
 /** Policies for which the alert SallyportAdmissionPolicyMissing would fire; undefined before there are any series. */
 async function missing(): Promise<readonly string[] | undefined> {

@@ -155,7 +155,7 @@ describe("what the customer has put into an object by another tool than kubectl'
 
   test("is named in the plan where releases may read it", async () => {
     const intent = await adopting(withPassword);
-    const hands = await world.hands({}, undefined, undefined, { ...READS_NOTHING, secrets: ["db-*"] });
+    const hands = await world.hands({}, undefined, undefined, { mayRead: { ...READS_NOTHING, secrets: ["db-*"] } });
     const { plan, problems } = await hands.plan(intent, signal());
     expect(problems).toEqual([]);
     expect(plan.changes).toContain(

@@ -99,7 +99,7 @@ export class HandsWorld {
     around: Around = {},
     releasesNamespace?: string,
     kubeconfig: string = this.#cluster().adminKubeconfig,
-    mayRead: MayRead = READS_NOTHING,
+    { mayRead = READS_NOTHING, recreates = false }: { mayRead?: MayRead; recreates?: boolean } = {},
   ): Promise<ClusterHands> {
     const connection = await connect({ kubeconfig });
     onTestFinished(() => connection.close());
@@ -113,6 +113,7 @@ export class HandsWorld {
         ...{ kinds: RELEASE_KINDS, registries: [], mayExpose: false },
         ...{ mayRead, podSecurity: "restricted" },
       },
+      recreates,
       ...(releasesNamespace !== undefined && { secrets: { client, releasesNamespace } }),
       fence: () => undefined,
       clock: this.clock,
@@ -317,6 +318,7 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
   const rules = [
     { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs },
     { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs },
+    { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs },
     { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
     { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
     { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["list"] },

@@ -193,6 +193,40 @@ describe("an apply", () => {
     expect(image(await world.read(api({})))).toBe("registry.example/app:2");
   });
 
+  test("that leaves the number of copies to an autoscaler never lowers it, before and after that has written one", async () => {
+    const shop = await world.namespace();
+    const api = (replicas: number | undefined, tag: string): ReleaseManifest => {
+      const made = deployment(shop, "api", { image: `registry.example/app:${tag}` });
+      return { ...made, spec: { ...(made.spec as object), replicas } };
+    };
+    await install(await world.intent("install", { objects: [member(api(3, "1"))], namespaces: [shop] }));
+    const scaler: ReleaseManifest = {
+      ...{ apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "api", namespace: shop } },
+      spec: {
+        scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "api" },
+        ...{ minReplicas: 1, maxReplicas: 9 },
+      },
+    };
+    const hands = await world.hands();
+    const update = async (tag: string) => {
+      const objects = [member(api(undefined, tag)), member(scaler)];
+      const intent = await world.intent("update", { objects, former: objects, namespaces: [shop] });
+      const { plan } = await hands.plan(intent, signal());
+      const applied = await hands.apply(intent, 0, world.until(), signal());
+      expect(applied).toMatchObject({ failures: [], overrides: [] });
+      const { spec } = (await world.read(api(undefined, tag))) ?? {};
+      return [plan.changes?.filter((line) => line.includes("replicas")), spec?.replicas];
+    };
+    expect(await update("2")).toEqual([[], 3]);
+    expect(await update("3")).toEqual([[], 3]);
+    const scale = `/apis/apps/v1/namespaces/${shop}/deployments/api/scale?fieldManager=kube-controller-manager`;
+    await world.send("PATCH", scale, { spec: { replicas: 5 } }, "application/merge-patch+json");
+    expect(await update("4")).toEqual([[], 5]);
+    const gone = { ...(await world.intent("update", { objects: [member(api(undefined, "5"))], namespaces: [shop] })) };
+    expect((await hands.apply(gone, 0, world.until(), signal())).failures).toEqual([]);
+    expect((await world.read(api(undefined, "5")))?.spec?.replicas).toBe(5);
+  });
+
   test("of an update leaves the setup as it is, makes what is missing of it, and lets others use it", async () => {
     const shop = await world.namespace();
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "runner", namespace: shop } };
@@ -230,6 +264,54 @@ describe("an apply", () => {
     const made = await health("2026-01-01T12:00:00Z", 700_000);
     world.clock.shiftMs = 0;
     expect(made).toMatchObject({ verdict: "failed", message: expect.stringContaining(`${shop}/db: `) });
+  });
+
+  test("makes anew what cannot be changed, where the customer lets it, and goes back the same way; never what has claims", async () => {
+    const shop = await world.namespace();
+    const api = (app: string) => deployment(shop, "api", { app, replicas: 0 });
+    const store = (size: string): ReleaseManifest => {
+      const { spec } = deployment(shop, "store", { replicas: 0 }) as { spec?: object };
+      const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: size } } };
+      const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: claim }];
+      return {
+        ...{ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "store", namespace: shop } },
+        spec: { ...spec, serviceName: "store", volumeClaimTemplates },
+      };
+    };
+    const former = [member(api("api")), member(store("1Gi"))];
+    await install(await world.intent("install", { objects: former, namespaces: [shop] }));
+    const uidOf = async (manifest: ReleaseManifest) => (await world.read(manifest))?.metadata.uid;
+    const [first, kept] = [await uidOf(api("api")), await uidOf(store("1Gi"))];
+
+    const asked = await world.intent("update", { objects: [member(api("web"))], former, namespaces: [shop] });
+    const ref = `Deployment.apps/${shop}/api`;
+    expect((await (await world.hands()).plan(asked, signal())).problems).toEqual([
+      { ref, message: "spec.selector: field is immutable" },
+    ]);
+    const hands = await world.hands({}, undefined, undefined, { recreates: true });
+    const { plan, problems } = await hands.plan(asked, signal());
+    expect(problems).toEqual([]);
+    expect(plan).toMatchObject({ create: 0, change: 0, recreate: 1 });
+    expect(plan.changes).toContain(`delete ${ref} and make it anew, because of what cannot be changed: .spec.selector`);
+    expect(await uidOf(api("api"))).toBe(first);
+    const grown = await world.intent("update", { objects: [member(store("2Gi"))], former, namespaces: [shop] });
+    expect((await hands.plan(grown, signal())).problems).toHaveLength(1);
+
+    // Only what was shown: a plan without it has asked no person.
+    const unshown = await hands.apply(asked, 0, world.until(), signal());
+    expect(unshown.failures).toEqual([{ ref, message: "spec.selector: field is immutable", isTemporary: false }]);
+    const rollout = { ...asked.rollout, status: { ...asked.rollout.status, plan } };
+    const applied = (intent: Intent) =>
+      eventually(
+        () => hands.apply({ ...intent, rollout }, 0, world.until(), signal()),
+        ({ failures }) => failures.every(({ isTemporary }) => isTemporary) && failures.length === 0,
+      );
+    await applied(asked);
+    const second = await uidOf(api("web"));
+    expect(second).not.toBe(first);
+    await applied({ ...asked, objects: former, former: [] });
+    expect(await uidOf(api("api"))).not.toBe(second);
+    expect(await uidOf(store("1Gi"))).toBe(kept);
   });
 
   test("never touches an object that the deployment has not made", async () => {

@@ -17,6 +17,7 @@ import {
 } from "../../../src/crds/release-names.ts";
 import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
 import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
+import { eventually } from "../wait.ts";
 import {
   MEMBER,
   ownerOf,
@@ -590,6 +591,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     args: () => say("leaving", { approvedDigest: DIGEST }),
   },
   {
+    title: "nor an update go on that deletes what it makes anew",
+    ...{ policy: WORDS, as: "mutator", words: "the right to approve destructive changes" },
+    args: () => say("anew", { approvedDigest: DIGEST }),
+  },
+  {
     title: "a stranger denies none",
     ...{ policy: WORDS, as: "stranger", words: "you need the verb revoke on it" },
     args: () => say("waiting", { deniedReason: "no" }),
@@ -802,7 +808,9 @@ beforeAll(async () => {
     // The customer has bound it to a node, and to a network.
     released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
     content("rel-1") as Record<string, unknown>,
-    ...["waiting", "denied", "ended", "paused"].map((name) => rollout(name) as Record<string, unknown>),
+    ...["waiting", "denied", "ended", "paused", "unnamed", "anew"].map(
+      (name) => rollout(name) as Record<string, unknown>,
+    ),
     rollout("leaving", { action: "delete", contentName: undefined, contentDigest: undefined }) as Record<
       string,
       unknown
@@ -821,6 +829,9 @@ beforeAll(async () => {
   await report("waiting", { state: "AwaitingApproval", plannedDigest: DIGEST });
   await report("leaving", { state: "Planning", plannedDigest: DIGEST });
   await report("ended", { state: "Failed" });
+  await report("unnamed", { state: "Planning", plannedDigest: DIGEST });
+  const plan = { create: 0, change: 0, prune: 0, unchanged: 0, recreate: 1 };
+  await report("anew", { state: "Planning", plannedDigest: DIGEST, plan });
   await report("paused", { state: "Planning" });
   const pause = JSON.stringify({ spec: { pausedReason: "audit" } });
   expect((await cluster().kubectl(["patch", "rout", "paused", "-n", GRANTS, "--type=merge", "-p", pause])).stderr).toBe(
@@ -1006,4 +1017,48 @@ describe("let through", () => {
     expect(JSON.parse(await said("oncall", "waiting", { abortReason: "peak" })).spec.abortedBy).toBe(ONCALL);
     expect(JSON.parse(await said("oncall", "denied", { deniedReason: "no" })).spec.deniedBy).toBe(ONCALL);
   });
+
+  test.each([
+    ["sallyport-stamp-rollout-approver", { approvedDigest: DIGEST }, "approvedDigest carries no name"],
+    ["sallyport-stamp-rollout-denier", { deniedReason: "no" }, "deniedReason carries no name"],
+    ["sallyport-stamp-rollout-aborter", { abortReason: "no" }, "abortReason carries no name"],
+  ])(
+    "without %s a word that carries no name is refused, and one with the person's own is taken",
+    async (policy, spec, words) => {
+      await cluster().kubectl(["delete", "mutatingadmissionpolicybinding", policy]);
+      await eventually(
+        () => run({ as: "approver", args: say("unnamed", spec) }),
+        ({ stderr }) => stderr.includes(words),
+      );
+      const by = { approvedDigest: "approvedBy", deniedReason: "deniedBy", abortReason: "abortedBy" };
+      const own = Object.fromEntries(
+        Object.entries(by).flatMap(([word, name]) => (word in spec ? [[name, APPROVER]] : [])),
+      );
+      const { code, stderr } = await run({ as: "approver", args: say("unnamed", { ...spec, ...own }) });
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+    },
+  );
+});
+
+// The last: it exchanges a policy.
+test("a role of the customer's own goes to the accounts of one rollout too, and to no others", async () => {
+  const own = "acme-releases";
+  const { policies } = installation({ ...DEFAULT_NAMES, releaseRole: own });
+  await cluster().apply(policies.filter(({ metadata }) => metadata.name === BINDINGS));
+  await cluster().apply([role(own, { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] })]);
+  const lends = (lent: Lent) => run({ as: "operator", ...create(() => binding({ role: own, ...lent })) });
+  await eventually(
+    () => lends({}),
+    ({ code }) => code === 0,
+  );
+  expect((await lends({ account: PLAN })).code).toBe(0);
+  const grant = { account: grantAccount(ROLLOUT_UID), labels: { [GRANT_UID_LABEL]: ROLLOUT_UID } };
+  expect((await lends(grant)).stderr).toContain("only make RoleBindings labelled");
+  expect((await lends({ minutes: 130 })).stderr).toContain("two hours at most");
+  expect((await lends({ kind: "ClusterRoleBinding" })).stderr).toContain("may not touch ClusterRoleBindings");
+  expect((await lends({ role: "view" })).stderr).toContain("only make RoleBindings labelled");
+  // One that was lent before the customer has chosen that role is taken back all the same.
+  await cluster().apply([binding({ role: "view" }) as Record<string, unknown>]);
+  const removed = ["delete", "rolebinding", ROLLOUT_RUN, "-n", SHOP, "--dry-run=server"];
+  expect(await run({ as: "operator", args: removed })).toMatchObject({ code: 0 });
 });

@@ -8,6 +8,9 @@
 {{- if eq $values.rbac.scope "namespaces" -}}
 {{- fail "releases.enabled is true and rbac.scope is namespaces: the role of a rollout is a ClusterRole. Choose rbac.scope=cluster, or leave releases off." -}}
 {{- end -}}
+{{- if and (hasPrefix "sallyport-" $values.releases.role) (ne $values.releases.role "sallyport-op-release-apply") -}}
+{{- fail (printf "releases.role is %s: choose a ClusterRole of your own, or sallyport-op-release-apply. The other roles of Sallyport are lent to others." $values.releases.role) -}}
+{{- end -}}
 {{- if $values.releases.secrets -}}
 {{- $others := concat (list "default" "kube-system" "kube-public" "kube-node-lease" $values.grantsNamespace "sallyport-debug" (include "sallyport.namespace" .)) (include "sallyport.opened" . | fromJsonArray) -}}
 {{- if has $values.releases.namespace $others -}}
@@ -35,6 +38,10 @@
   value: {{ join "," $releases.mayRead.volumeClaims | quote }}
 - name: SALLYPORT_RELEASES_POD_SECURITY
   value: {{ $releases.podSecurity | quote }}
+- name: SALLYPORT_RELEASES_RECREATE
+  value: {{ $releases.recreate | quote }}
+- name: SALLYPORT_RELEASES_ROLE
+  value: {{ $releases.role | quote }}
 {{- include "sallyport.releaseSecretsEnv" . }}
 {{- end -}}
 

@@ -7,7 +7,9 @@ import { newSessionKey } from "../../../debug-link/session-key.ts";
 import { newSite } from "../../../platform/areas/deployments/testing/site.ts";
 import { callsOf } from "../../../platform/relay/testing/peer.ts";
 import { onEachDatabase } from "../../../platform/testing/harness.ts";
+import { FriendlyError } from "../../kernel/command.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
+import { EXIT_CODES } from "../exit-codes.ts";
 import { serveSession } from "./live-session.ts";
 import { farClusterOf } from "./testing/far-cluster.ts";
 
@@ -60,3 +62,30 @@ onEachDatabase("a live debug session", (world) => {
     expect(await far.served).toBe("client");
   });
 });
+
+it.each([
+  [`ar_${"a".repeat(28)}`, `; while it holds: sallyport debug open --request ar_${"a".repeat(28)}`],
+  ["ar_1;reboot", ""],
+])(
+  "a session under the request %s that was refused tells its approval, and only a line that may be pasted",
+  async (requestId, line) => {
+    let said = "";
+    const surroundings: Surroundings = {
+      ...{ env: { XDG_CONFIG_HOME: folder }, clock: systemClock, out: () => undefined, isTTY: false },
+      error(text) {
+        said += text;
+      },
+      ...{ readInput: async () => "", askSecret: undefined, openBrowser: undefined },
+    };
+    const call: CallRoute = async (_, name) => {
+      if (name !== "ticket") return { state: "failed", closeReason: "refused", error: null };
+      throw new FriendlyError("the session is over", { exitCode: EXIT_CODES.conflict.code });
+    };
+    const wanted = { deploymentId: "dep_1", namespace: "web", mode: "exec", minutes: 60, reason: "look" } as const;
+    const kept = { ...wanted, key: newSessionKey("engineer", new Date()) };
+    const id = `dbg_${"b".repeat(28)}`;
+    const options = { id, requestId, kept, platformUrl: "http://127.0.0.1:9", printKubeconfig: true };
+    await serveSession(options, surroundings, call, new AbortController().signal);
+    expect(said).toContain(`${id}: ended (refused)\nthe approval is not used up${line}\n`);
+  },
+);

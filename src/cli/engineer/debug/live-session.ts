@@ -250,7 +250,8 @@ async function ended(
   // `failed` and `refused`: it was never let through. Where it had claimed the approval all the same, the cluster says so.
   const isUnused = state === "failed" && closeReason === "refused" && stored?.code !== LINE_USED;
   if (requestId !== undefined && isUnused) {
-    error(`the approval is not used up; while it holds: ${pastedLine`sallyport debug open --request ${requestId}`}\n`);
+    const line = pastedLine`sallyport debug open --request ${requestId}`;
+    error(`the approval is not used up${line === undefined ? "" : `; while it holds: ${line}`}\n`);
   }
   return reason === "client" ? EXIT_CODES.done.code : EXIT_CODES.notRun.code;
 }

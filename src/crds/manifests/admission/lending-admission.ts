@@ -7,11 +7,12 @@ import {
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
   operationRole,
+  RELEASE_ROLE,
 } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import { forbid, MACHINE, type Named, validatingPolicy } from "./admission-policy.ts";
-import { clusterWide, LENT_ACCOUNTS, operatorOnly, outsideSystem, RELEASE_ROLE } from "./operator-admission.ts";
+import { clusterWide, LENT_ACCOUNTS, operatorOnly, outsideSystem } from "./operator-admission.ts";
 
 /** CEL: true where approvers lend. The chart's template has the release's setting in place of the mode. */
 function approversLend({ lendingMode = "operator" }: InstallationNames): string {

@@ -8,7 +8,7 @@ import {
   GRANT_UID_LABEL,
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
-  operationRole,
+  RELEASE_ROLE,
   RELEASES_NAMESPACE,
 } from "../../group.ts";
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
@@ -18,8 +18,6 @@ import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
 
 const REMOVING = "request.operation == 'DELETE'";
 const DEBUG_ROLE_PREFIX = `${OPERATION_ROLE_PREFIX}debug-`;
-/** What a rollout is lent, and nothing else is. */
-export const RELEASE_ROLE: string = operationRole("release", "apply");
 /** The names of the two accounts of a rollout. */
 export const RELEASE_ACCOUNTS: string = `${PLAN_ACCOUNT.source}|${ROLLOUT_ACCOUNT.source}`;
 /** The names of the accounts that the operator makes among grants. */
@@ -52,7 +50,7 @@ export function outsideSystem(names: InstallationNames): string {
  * the label names; never into a system namespace. It may remove only what was lent so, by itself or by an approver.
  */
 export function operatorBindings(names: InstallationNames): readonly Manifest[] {
-  const { roleKind = "ClusterRole", debugNamespace = DEBUG_NAMESPACE } = names;
+  const { roleKind = "ClusterRole", debugNamespace = DEBUG_NAMESPACE, releaseRole = RELEASE_ROLE } = names;
   return validatingPolicy(
     "sallyport-operator-bindings",
     {
@@ -85,8 +83,9 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           `a rollout is lent its role for two hours at most (${EXPIRES_AT_ANNOTATION})`,
         ),
         forbid(
-          `${REMOVING} || ((request.resource.resource == 'clusterrolebindings' || object.roleRef.kind == '${roleKind}') && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
-          `the operator may only bind ${roleKind}s named ${OPERATION_ROLE_PREFIX}*`,
+          `${REMOVING} || ((request.resource.resource == 'clusterrolebindings' || object.roleRef.kind == '${roleKind}') && (object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') || ` +
+            `object.roleRef.name == '${releaseRole}'))`,
+          `the operator may only bind ${roleKind}s named ${OPERATION_ROLE_PREFIX}*, and the one that rollouts are lent`,
         ),
         forbid(
           `${REMOVING} || (has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, ` +
@@ -101,7 +100,8 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
 }
 
 /** CEL: the binding, whose it is by its label, and to whom it may lend: a name, or for rollouts how that name begins. */
-function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }: InstallationNames): readonly Named[] {
+function bindingVariables(names: InstallationNames): readonly Named[] {
+  const { grantsNamespace, debugNamespace = DEBUG_NAMESPACE, releaseRole = RELEASE_ROLE } = names;
   const labelled = (label: string): string =>
     `has(variables.target.metadata.labels) && '${label}' in variables.target.metadata.labels ? variables.target.metadata.labels['${label}'] : ''`;
   const byForm = (debug: string, release: string, grant: string): string =>
@@ -113,11 +113,11 @@ function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }:
     { name: "rolloutUid", expression: labelled(ROLLOUT_UID_LABEL) },
     {
       // A mode's role goes to the account of one debug session, an operation's to that of one grant, and a release's to
-      // those of one rollout; never crosswise.
+      // those of one rollout; never crosswise. A rollout's binding is removed also after the customer has chosen another role.
       name: "form",
       expression:
         `variables.target.roleRef.name.startsWith('${DEBUG_ROLE_PREFIX}') ? 'debug' : ` +
-        `(variables.target.roleRef.name == '${RELEASE_ROLE}' ? 'release' : 'grant')`,
+        `(variables.target.roleRef.name in ['${RELEASE_ROLE}', '${releaseRole}'] || (${REMOVING} && variables.rolloutUid != '') ? 'release' : 'grant')`,
     },
     { name: "uid", expression: byForm("variables.debugUid", "variables.rolloutUid", "variables.grantUid") },
     {
@@ -137,7 +137,7 @@ function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }:
       // An approver's plain `kubectl create rolebinding` sets no label: role and subject show that it was lent.
       name: "lent",
       expression:
-        `variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') && has(variables.target.subjects) && ` +
+        `(variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') || variables.form == 'release') && has(variables.target.subjects) && ` +
         "variables.target.subjects.size() == 1 && variables.target.subjects.all(s, s.kind == 'ServiceAccount' && has(s.namespace) && " +
         `s.namespace == variables.home && s.name.matches(${byForm(
           `'${DEBUG_ACCOUNT.source}'`,

@@ -2,7 +2,15 @@ import { GROUP, type InstallationNames } from "../../group.ts";
 import { FINAL_ROLLOUT_STATES } from "../../kinds/rollout.ts";
 import type { Manifest } from "../../manifest.ts";
 import { READS_NOTHING } from "../../released/may-read.ts";
-import { forbid, MACHINE, type Named, stampingPolicy, type Validation, validatingPolicy } from "./admission-policy.ts";
+import {
+  forbid,
+  MACHINE,
+  type Match,
+  type Named,
+  stampingPolicy,
+  type Validation,
+  validatingPolicy,
+} from "./admission-policy.ts";
 import { newly } from "./grant-admission.ts";
 import { NOW_AND_WAS } from "./machine-policies.ts";
 import { operatorOnly } from "./operator-admission.ts";
@@ -27,6 +35,11 @@ export const RELEASE_MUTATING_POLICIES = [
   "sallyport-stamp-rollout-denier",
   "sallyport-stamp-rollout-aborter",
 ] as const;
+/** Left out together where names are not stamped: by choice, or because the API server cannot (before 1.36). */
+export const RELEASE_STAMPING_POLICIES: readonly string[] = [
+  ...RELEASE_MUTATING_POLICIES,
+  "sallyport-named-rollout-words",
+];
 
 /** Those that have to be in force. @param secrets whether releases bring secret values. */
 export function releasePolicyNames(secrets: boolean): readonly string[] {
@@ -44,6 +57,7 @@ export function releasePolicies(names: InstallationNames, options: ReleaseOption
     ...releaseContent(),
     ...(options.secrets ? releaseSecretPolicies(names) : []),
     ...stamps(),
+    ...namedWords(),
   ];
 }
 
@@ -75,7 +89,10 @@ function rolloutWords(names: InstallationNames): readonly Manifest[] {
     { name: "stops", expression: `${said("deniedReason")} || ${said("abortReason")} || ${changed("pausedReason")}` },
     {
       name: "tier",
-      expression: `${spoken("now", "action")}.orValue('') in ['install', 'update'] ? 'mutating' : 'destructive'`,
+      // What is made anew is deleted first.
+      expression:
+        `${spoken("now", "action")}.orValue('') in ['install', 'update'] && ` +
+        "variables.now[?'status'][?'plan'][?'recreate'].orValue(0) == 0 ? 'mutating' : 'destructive'",
     },
     { name: "mayAllow", expression: may("risks", "variables.tier", "approve") },
     { name: "mayStop", expression: `variables.mayAllow || ${may("rollouts", "request.name", "revoke")}` },
@@ -165,24 +182,39 @@ function releaseContent(): readonly Manifest[] {
   );
 }
 
+const ROLLOUT_UPDATE: Match = { apiGroups: [GROUP], operations: ["UPDATE"], resources: ["rollouts"] };
+
+/** The words that stay, each with the field of the name beside it and the policy that writes that name. */
+const DECISIONS = [
+  ["approvedDigest", "approvedBy", "sallyport-stamp-rollout-approver"],
+  ["deniedReason", "deniedBy", "sallyport-stamp-rollout-denier"],
+  ["abortReason", "abortedBy", "sallyport-stamp-rollout-aborter"],
+] as const;
+
 /** The API server writes the name of the person who decides. A false name that was typed is refused. */
 function stamps(): readonly Manifest[] {
-  const stamp = (name: (typeof RELEASE_MUTATING_POLICIES)[number], word: string, by: string): readonly Manifest[] =>
-    stampingPolicy(
-      name,
-      { apiGroups: [GROUP], operations: ["UPDATE"], resources: ["rollouts"] },
-      {
-        matchConditions: [
-          { name: "newly-said", expression: newly(word) },
-          { name: "without-a-name", expression: `!has(object.spec.${by})` },
-        ],
-        path: `/spec/${by}`,
-        value: "request.userInfo.username",
-      },
-    );
-  return [
-    ...stamp("sallyport-stamp-rollout-approver", "approvedDigest", "approvedBy"),
-    ...stamp("sallyport-stamp-rollout-denier", "deniedReason", "deniedBy"),
-    ...stamp("sallyport-stamp-rollout-aborter", "abortReason", "abortedBy"),
-  ];
+  return DECISIONS.flatMap(([word, by, name]) =>
+    stampingPolicy(name satisfies (typeof RELEASE_MUTATING_POLICIES)[number], ROLLOUT_UPDATE, {
+      matchConditions: [
+        { name: "newly-said", expression: newly(word) },
+        { name: "without-a-name", expression: `!has(object.spec.${by})` },
+      ],
+      path: `/spec/${by}`,
+      value: "request.userInfo.username",
+    }),
+  );
+}
+
+/**
+ * Only together with {@link stamps}: refuses a decision without a name, also in the second between the loading of the two.
+ */
+function namedWords(): readonly Manifest[] {
+  return validatingPolicy("sallyport-named-rollout-words", ROLLOUT_UPDATE, {
+    validations: DECISIONS.map(([word, by, stamper]) =>
+      forbid(
+        `!(${newly(word)}) || has(object.spec.${by})`,
+        `${word} carries no name (policy ${stamper} is not active); try again, or add ${by}`,
+      ),
+    ),
+  });
 }

@@ -34,6 +34,11 @@ test("the operator reports, removes old records, lends one role in each opened n
   ]);
 });
 
+test("it lends the customer's own role instead where that is named", () => {
+  const needed = releaseRights("operator", { ...DEFAULT_NAMES, releaseRole: "acme-releases" }, ["shop"]);
+  expect(needed.filter(({ verb }) => verb === "bind").map(({ name }) => name)).toEqual(["acme-releases"]);
+});
+
 test("of kinds that releases may not install the operator needs no right", () => {
   const needed = releaseRights("operator", DEFAULT_NAMES, ["shop"], ["Service"]);
   const read = needed.filter(({ role }) => role === "sallyport-operator-release-members");

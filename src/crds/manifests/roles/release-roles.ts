@@ -1,4 +1,4 @@
-import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
+import { GROUP, type InstallationNames, RELEASE_ROLE, TIER_LABEL } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { groupOf, RELEASE_RESOURCES } from "../../released/release-kinds.ts";
 import { RELEASE_MUTATING_POLICIES, RELEASE_VALIDATING_POLICIES } from "../admission/release-admission.ts";
@@ -23,7 +23,6 @@ export interface ReleaseRole {
 
 const TARGET = "sallyport-operator-release-target";
 const MEMBERS = "sallyport-operator-release-members";
-const APPLY = operationRole("release", "apply");
 
 /**
  * Every role of releases. None reads Secrets, and none reaches rights or an object without a namespace.
@@ -102,7 +101,7 @@ function selfCheck({ operatorAccount }: InstallationNames): ReleaseRole {
   };
 }
 
-function target({ roleKind = "ClusterRole" }: InstallationNames): ReleaseRole {
+function target({ releaseRole = RELEASE_ROLE }: InstallationNames): ReleaseRole {
   return {
     name: TARGET,
     holder: "operator",
@@ -112,11 +111,11 @@ function target({ roleKind = "ClusterRole" }: InstallationNames): ReleaseRole {
       {
         ...rule(
           APIS,
-          [roleKind === "ClusterRole" ? "clusterroles" : "roles"],
+          ["clusterroles"],
           ["bind"],
           "It may lend this role, which it does not hold itself. An admission policy narrows it to the two accounts of a rollout, for two hours at most.",
         ),
-        resourceNames: [APPLY],
+        resourceNames: [releaseRole],
       },
     ],
   };
@@ -152,11 +151,11 @@ function apply(kinds: readonly string[], secrets: boolean): ReleaseRole {
   const why = "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.";
   const writes = ruleOfEach(kinds, [...LOOKS, "create", "patch", "delete"], why);
   return {
-    name: APPLY,
+    name: RELEASE_ROLE,
     holder: "rollout account",
     reach: "opened",
     about:
-      "Installs and updates a release in one namespace. Lent to the account that plans, which a policy holds to dry runs, and after your approval to the one that carries the rollout out.",
+      "Installs and updates a release in one namespace. Lent to the account that plans, which a policy holds to dry runs, and after your approval to the one that carries the rollout out. With `releases.role` one of your own takes its place.",
     labels: { [TIER_LABEL]: "destructive" },
     rules: [
       ...writes,

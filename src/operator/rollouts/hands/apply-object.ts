@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../../base/is-record.ts";
 import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
 import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
@@ -10,7 +11,7 @@ import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { isAsWished } from "./fields/as-wished.ts";
 import { differences } from "./fields/difference.ts";
-import { fieldsOfClientAlone, inPlaceOfClient } from "./fields/managed-fields.ts";
+import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient } from "./fields/managed-fields.ts";
 import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
@@ -26,7 +27,8 @@ export interface Failure {
 }
 
 export interface Outcome {
-  readonly did: "created" | "changed" | "unchanged";
+  /** `recreates`: of a dry run; it is deleted first, and made by a later try. */
+  readonly did: "created" | "changed" | "unchanged" | "recreates";
   readonly overrides: readonly Override[];
   /** Fields that are different now. */
   readonly fields: readonly string[];
@@ -50,6 +52,10 @@ export interface Wish {
   readonly listed: LiveObject | undefined;
   /** A Job that has done its work: it is not made where it is not there. */
   readonly isDone: boolean;
+  /** An autoscaler of the release has its number of copies: it goes on from the one that is there. */
+  readonly keepsReplicas: boolean;
+  /** The customer lets releases delete an object of theirs and make it again, where a field of it cannot be changed. */
+  readonly recreates: boolean;
   /** Since when the rollout changes things; undefined: it does not yet. */
   readonly startedAt: string | undefined;
 }
@@ -69,6 +75,7 @@ export async function applyObject(
 ): Promise<Outcome | Failure> {
   let { manifest } = wish;
   const overrides: Override[] = [];
+  let lasting: readonly string[] | undefined;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
       const seen = tries === 0 ? wish.listed : await api.get(wish.resource, manifest.metadata, signal);
@@ -77,22 +84,26 @@ export async function applyObject(
       const isAdopted = seen !== undefined && !isApplied(seen) && !wish.wasInstalled;
       const isSettled = seen === undefined ? wish.isDone : wish.isFrozen && !isAdopted;
       if (isSettled) return { did: "unchanged", overrides: [], fields: [] };
-      if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
-      if (seen !== undefined && isSeenAsWished(seen, manifest, wish)) {
-        return leftAsItIs(seen, manifest, overrides);
+      if (seen !== undefined && isFailedJob(seen, wish)) return await madeAnew(api, wish, seen, FAILED_JOB, signal);
+      if (seen !== undefined && lasting !== undefined && !isAdopted && mayBeMadeAnew(seen, wish)) {
+        return await madeAnew(api, wish, seen, { did: "recreates", fields: lasting, why: CANNOT_CHANGE }, signal);
       }
+      if (seen !== undefined && isSeenAsWished(seen, manifest, wish)) return leftAsItIs(seen, manifest, overrides);
       const applied = await applyTo(api, manifest, seen, wish, signal);
       return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       // It may be there after all, and not be ours: it is looked at before anything is said of it.
       if (tries === 0 && wish.listed === undefined && !error.isTransient) continue;
-      const conflicts = conflictsOf(error);
+      // The autoscaler has written the number since the look: the next one finds it no more the release's.
+      const conflicts = conflictsOf(error).filter(({ field }) => !isKept(field, wish));
       if (conflicts.length > 0) {
         const given = giveWay(manifest, conflicts);
         if (given === undefined) return { message: cannotGiveWay(conflicts), isTemporary: false };
         ({ manifest } = given);
         overrides.push(...given.overrides);
+      } else if (lasting === undefined && wish.recreates && !wish.takesOver && isOfLastingFields(error)) {
+        lasting = fieldsOf(error);
       } else if (!isRace(error)) {
         return { message: refusalText(error), isTemporary: error.isTransient && !isMistyped(error), cause: error };
       }
@@ -114,24 +125,49 @@ function isFailedJob(seen: LiveObject, { manifest, startedAt }: Wish): boolean {
   return isOlder && isTrue(status.conditions, "Failed");
 }
 
+const FAILED_JOB = { did: "changed", fields: [".status"], why: "the Job that failed before" } as const;
+const CANNOT_CHANGE = "what cannot be changed";
+
+/** What holds data is not: the claims of a StatefulSet stay, and another one of its name would take them with other fields. */
+function mayBeMadeAnew(seen: LiveObject, { manifest }: Wish): boolean {
+  const kind = kindAndGroup(manifest);
+  if (kind === "PersistentVolumeClaim") return false;
+  const { volumeClaimTemplates = [] } = isRecord(seen.spec) ? seen.spec : {};
+  return kind !== "StatefulSet.apps" || (Array.isArray(volumeClaimTemplates) && volumeClaimTemplates.length === 0);
+}
+
+const LASTING = /field is immutable|may not change once set|updates to statefulset spec for fields other than/;
+
+/** All that the API server has against it are fields that no update changes. */
+function isOfLastingFields(error: ApiError): boolean {
+  const causes = error.body?.details?.causes ?? [];
+  return error.isInvalid && causes.length > 0 && causes.every(({ message = "" }) => LASTING.test(message));
+}
+
+function fieldsOf({ body }: ApiError): readonly string[] {
+  return [...new Set((body?.details?.causes ?? []).flatMap(({ field }) => (field === undefined ? [] : [`.${field}`])))];
+}
+
 /**
  * Deletes it, so that the next try makes it. A dry run tries what is made under another name, by chance: one that could be
  * foretold may be the name of a Job of the customer, or be taken to hold every plan up.
  */
-async function runAgain(
+async function madeAnew(
   api: ReleaseApi,
   { resource, manifest, isDryRun }: Wish,
   seen: LiveObject,
+  { did, fields, why }: Pick<Outcome, "did" | "fields"> & { readonly why: string },
   signal: AbortSignal,
 ): Promise<Outcome | Failure> {
   if (!isDryRun) {
     await api.delete(resource, seen, signal);
-    return { message: "the Job that failed before is deleted, and made again", isTemporary: true };
+    return { message: `${why} is deleted, and made again`, isTemporary: true };
   }
+  if (did === "recreates") await api.deleteNamed(resource, seen.metadata, signal, { isDryRun });
   const name = `${manifest.metadata.name.slice(0, 54).replaceAll(".", "-")}-${randomUUID().slice(0, 8)}`;
   const other = { ...manifest, metadata: { ...manifest.metadata, name } };
   await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);
-  return { did: "changed", overrides: [], fields: [".status"] };
+  return { did, overrides: [], fields };
 }
 
 export const isFailure = (result: Outcome | Failure): result is Failure => "isTemporary" in result;
@@ -171,11 +207,13 @@ async function applyTo(
   api: ReleaseApi,
   manifest: ReleaseManifest,
   seen: LiveObject | undefined,
-  { resource, isDryRun, takesOver }: Wish,
+  { resource, isDryRun, takesOver, keepsReplicas }: Wish,
   signal: AbortSignal,
 ): Promise<LiveObject> {
   const mode = { isDryRun, force: takesOver };
-  const applied = await api.apply(resource, manifest, seen, mode, signal);
+  const asScaled = (live: LiveObject | undefined): ReleaseManifest =>
+    keepsReplicas && live !== undefined ? withReplicas(manifest, live) : manifest;
+  const applied = await api.apply(resource, asScaled(seen), seen, mode, signal);
   const managedFields = takesOver ? inPlaceOfClient(applied.metadata.managedFields ?? []) : undefined;
   // A dry run could not show it: the second request would not see the first.
   if (managedFields === undefined || isDryRun) return applied;
@@ -184,21 +222,36 @@ async function applyTo(
   const version = { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion } as const;
   const fields = { op: "replace", path: "/metadata/managedFields", value: managedFields } as const;
   const taken = await api.patch(resource, applied.metadata, [version, fields], signal);
-  return api.apply(resource, manifest, taken, mode, signal);
+  return api.apply(resource, asScaled(taken), taken, mode, signal);
+}
+
+const isKept = (field: string, { keepsReplicas }: Wish): boolean => keepsReplicas && field === ".spec.replicas";
+
+/**
+ * With the number of copies that the release itself has set before: left out, the API server would fall back to one at
+ * once. It is the release's until the autoscaler writes another, and the autoscaler's from then on. A workload of no
+ * copies is none that an autoscaler scales.
+ */
+function withReplicas(manifest: ReleaseManifest, { spec, metadata }: LiveObject): ReleaseManifest {
+  const replicas = isRecord(spec) ? Number(spec.replicas) : 0;
+  if (!(replicas > 1) || !hasReplicas(metadata.managedFields ?? [])) return manifest;
+  return { ...manifest, spec: { ...(manifest.spec as object), replicas } };
 }
 
 function outcomeOf(
   seen: LiveObject | undefined,
   applied: LiveObject,
   overrides: readonly Override[],
-  { manifest, takesOver }: Wish,
+  wish: Wish,
 ): Outcome {
+  const { manifest, takesOver } = wish;
   if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
     return { did: "created", overrides, fields: [] };
   }
   // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
   const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
-  const fields = [...new Set([...left, ...differences(seen, applied)])];
+  const going = left.filter((field) => !isKept(field, wish));
+  const fields = [...new Set([...going, ...differences(seen, applied)])];
   if (fields.length > 0) return { did: "changed", overrides, fields };
   const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
   return isOwned ? leftAsItIs(seen, manifest, overrides) : { did: "unchanged", overrides, fields };

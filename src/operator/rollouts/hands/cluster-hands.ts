@@ -29,6 +29,7 @@ import { ServedKinds } from "./served-kinds.ts";
 import { SettledObjects } from "./settled-objects.ts";
 import {
   AT_ONCE,
+  isAutoscaled,
   isNamed,
   namespacesOf,
   outdated,
@@ -44,6 +45,8 @@ export interface HandsPorts extends ApplySetPorts {
   /** The API server as the account with this token. */
   readonly clientFor: (token: string) => Pick<Client, "exchange">;
   readonly rules: Omit<ReleaseRules, "namespaces">;
+  /** The customer lets releases make objects anew whose fields cannot be changed. */
+  readonly recreates: boolean;
   /** Left out: releases bring no secret values. */
   readonly secrets?: SecretSource;
   /** Throws when this process does not lead any more. */
@@ -81,7 +84,8 @@ export class ClusterHands implements RolloutHands {
     if (first === undefined) return planned(intent, { ...NOTHING_SHOWN, problems });
     const namespaces = [first, ...others] as const;
     const membership = this.#membership(intent);
-    const wishFor = (target: Target): Omit<Wish, "isDryRun" | "listed"> => wish(intent, target);
+    const { recreates } = this.#ports;
+    const wishFor = (target: Target): Omit<Wish, "isDryRun" | "listed"> => ({ ...wish(intent, target), recreates });
     const rules = this.#rules(intent);
     const ports = { kinds: this.#kinds, membership, wishFor, clock, rules };
     const end = async (): Promise<void> => {
@@ -119,6 +123,8 @@ export class ClusterHands implements RolloutHands {
     if (lines.length === 0 || problems.length > 0) return nothingApplied(problems);
     await coverMembers(this.#ports, intent.rollout.spec.deploymentId, intent.objects, signal);
     const membership = this.#membership(intent);
+    // What a person or a policy has allowed, on the way back too.
+    const recreates = this.#ports.recreates && (intent.rollout.status?.plan?.recreate ?? 0) > 0;
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
       const uncopied = await this.#secrets.copy(api, intent, membership, secretsOf(intent, lines), signal);
@@ -128,7 +134,7 @@ export class ClusterHands implements RolloutHands {
         const listed = members.get(target.ref);
         const { manifest } = target.line;
         if (this.#settled.isSettled(intent.rollout.metadata.uid, target.ref, manifest, listed)) return UNCHANGED;
-        const wanted = { ...wish(intent, target), isDryRun: false, listed };
+        const wanted = { ...wish(intent, target), recreates, isDryRun: false, listed };
         return applyObject(api, membership, wanted, signal);
       });
       return this.#applied(intent, found.targets, results);
@@ -265,13 +271,15 @@ export class ClusterHands implements RolloutHands {
   }
 }
 
-function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDryRun" | "listed"> {
+function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDryRun" | "listed" | "recreates"> {
   const { manifest } = line;
   const { startedAt } = intent.rollout.status ?? {};
   const takesOver = isNamed(intent.takeOver, manifest);
   const wasInstalled = intent.installed.includes(ref);
   const isDone = intent.done.includes(ref);
-  return { resource, manifest, takesOver, wasInstalled, isFrozen: keeps(intent, line), isDone, startedAt };
+  const keepsReplicas = isAutoscaled(intent.objects, manifest);
+  const isFrozen = keeps(intent, line);
+  return { resource, manifest, takesOver, wasInstalled, isFrozen, isDone, keepsReplicas, startedAt };
 }
 
 /** The setup is applied to what is there only while nothing is installed. */

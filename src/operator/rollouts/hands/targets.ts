@@ -1,4 +1,6 @@
+import { isRecord } from "../../../base/is-record.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import type { Exchange } from "../../../kube/client/exchange.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { type RuleProblem, refOf } from "../release-rules.ts";
@@ -66,6 +68,17 @@ export function outdatedSecrets(intent: Intent): readonly SecretPlace[] {
 /** Whether the customer lets the release take this object, or fields of it. */
 export function isNamed(takeOver: Intent["takeOver"], { kind, metadata }: ReleaseManifest): boolean {
   return takeOver.some((each) => each.kind === kind && each.name === metadata.name);
+}
+
+/** Whether an autoscaler of the same content has the number of copies, which the manifest leaves out. */
+export function isAutoscaled(objects: readonly ReleaseObject[], { kind, metadata, ...rest }: ReleaseManifest): boolean {
+  if (!isRecord(rest.spec) || rest.spec.replicas !== undefined) return false;
+  return objects.some(({ manifest }) => {
+    if (kindAndGroup(manifest) !== "HorizontalPodAutoscaler.autoscaling") return false;
+    const target = isRecord(manifest.spec) ? manifest.spec.scaleTargetRef : undefined;
+    if (!isRecord(target) || manifest.metadata.namespace !== metadata.namespace) return false;
+    return target.kind === kind && target.name === metadata.name;
+  });
 }
 
 /** Namespaces that these objects lie in, as far as the customer accepts the deployment there. */

@@ -57,11 +57,13 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
     const message = `${problems.length} may not be applied: ${named(problems)}`;
     return end("Failed", [["Planned", "False", "Refused", message]], fields);
   }
-  const counts = `creates ${plan.create}, changes ${plan.change}, deletes ${plan.prune}, leaves ${plan.unchanged} as they are`;
+  const anew = plan.recreate === undefined ? "" : `, deletes and makes anew ${plan.recreate}`;
+  const counts = `creates ${plan.create}, changes ${plan.change}, deletes ${plan.prune}${anew}, leaves ${plan.unchanged} as they are`;
   const gone = planned.isFormerGone
     ? `; content ${former?.name}, which is installed, is gone: nothing of it is deleted, and nothing goes back to it`
     : "";
-  const { is, said } = authorityOver(rollout, plannedDigest, policy, former !== undefined);
+  const shown = { spec: rollout.spec, status: { ...rollout.status, plan } };
+  const { is, said } = authorityOver(shown, plannedDigest, policy, former !== undefined);
   const all: Said[] = [
     permitted(undefined),
     ["Planned", "True", "PlanMade", `${counts}${gone}`],

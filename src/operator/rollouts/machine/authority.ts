@@ -28,7 +28,7 @@ export interface Authority {
  * @param hasFormer whether something is installed
  */
 export function authorityOver(
-  { spec }: Pick<Rollout, "spec">,
+  { spec, status }: Pick<Rollout, "spec" | "status">,
   plannedDigest: string | undefined,
   policy: CustomerPolicy,
   hasFormer: boolean,
@@ -36,13 +36,18 @@ export function authorityOver(
   if (spec.deniedReason !== undefined) {
     return { is: "denied", said: ["Approved", "False", "DeniedByCustomer", `denied: ${spec.deniedReason}`] };
   }
-  const { wanted, decision } = strictest(commandsOf(spec.action, hasFormer), policy, spec.deploymentId);
+  // What is made anew is deleted, and does not run until it is there again.
+  const deletes = (status?.plan?.recreate ?? 0) > 0 ? [COMMANDS.delete] : [];
+  const commands = [...commandsOf(spec.action, hasFormer), ...deletes];
+  const { wanted, decision } = strictest(commands, policy, spec.deploymentId);
   if (decision === "deny") {
     const message = `the customer's policy denies ${wanted.command}, approved or not`;
     return { is: "denied", said: ["Approved", "False", "PolicyDenied", message] };
   }
   if (plannedDigest !== undefined && spec.approvedDigest === plannedDigest) {
-    return { is: "given", said: ["Approved", "True", "ApprovedByCustomer", "the plan was approved by its digest"] };
+    // Where the API server writes no names a person may leave theirs out.
+    const message = `the plan was approved by its digest${spec.approvedBy === undefined ? ", without a name" : ""}`;
+    return { is: "given", said: ["Approved", "True", "ApprovedByCustomer", message] };
   }
   if (decision === "auto") {
     return { is: "given", said: ["Approved", "True", "PolicyAuto", `the customer's policy allows ${wanted.command}`] };

@@ -123,6 +123,20 @@ describe("without a policy that says auto", () => {
     expect(it.reason("b", "Approved")).toBe("True/ApprovedByCustomer");
   });
 
+  test.each<[Partial<Rollout["spec"]>, string]>([
+    [{}, "the plan was approved by its digest, without a name"],
+    [{ approvedBy: "ann@example.com" }, "the plan was approved by its digest"],
+  ])("an approval with %j is told as such", async (by, message) => {
+    const it = world(MANUAL);
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    await it.untilState("a", "AwaitingApproval");
+    const { plannedDigest = "" } = it.rollout("a").status ?? {};
+    it.say("a", { approvedDigest: plannedDigest, ...by });
+    await it.untilState("a", "Succeeded");
+    expect(it.message("a", "Approved")).toBe(message);
+  });
+
   test("an approval holds only for the plan that was shown", async () => {
     const it = world(MANUAL);
     it.addInstalled("rel-1", V1);

@@ -44,6 +44,11 @@ export function fieldsOfClientAlone(entries: readonly ManagedFields[]): readonly
   return entries.filter(isOfClient).flatMap(({ fieldsV1 = {} }) => pathsBeyond(fieldsV1, other, ""));
 }
 
+/** Whether an apply that leaves `.spec.replicas` out would remove it, so that it falls back to one copy. */
+export function hasReplicas(entries: readonly ManagedFields[]): boolean {
+  return entries.some((each) => isOfRelease(each) && each.fieldsV1?.["f:spec"]?.["f:replicas"] !== undefined);
+}
+
 function isOfClient({ manager, operation, subresource = "" }: ManagedFields): boolean {
   return manager === CLIENT_SIDE && operation === "Update" && subresource === "";
 }

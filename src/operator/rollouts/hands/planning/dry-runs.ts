@@ -67,6 +67,7 @@ export async function dryRuns(
   const created: string[] = [];
   const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];
+  const recreated: Shown["recreated"][number][] = [];
   const overrides: Shown["overrides"][number][] = [];
   const settled = new Map<string, string>();
   let unchanged = 0;
@@ -90,6 +91,7 @@ export async function dryRuns(
     if (result.adopted !== undefined) adopted.push({ ref, fields: result.fields, manifest: result.adopted });
     else if (result.did === "created") created.push(ref);
     else if (result.did === "changed") changed.push({ ref, fields: result.fields });
+    else if (result.did === "recreates") recreated.push({ ref, fields: result.fields });
     else unchanged += 1;
     if (result.mark !== undefined) settled.set(ref, result.mark);
   }
@@ -103,11 +105,11 @@ export async function dryRuns(
   });
   const refs = ended.flat();
   if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
-  const fresh = new Set([...created, ...[...adopted, ...changed].map(({ ref }) => ref)]);
+  const fresh = new Set([...created, ...[...adopted, ...changed, ...recreated].map(({ ref }) => ref)]);
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
   const met = await whatIsMet(api, membership, workloads, signal);
   const pruned = isDetach ? [] : refs;
-  return { created, adopted, changed, unchanged, pruned, met, overrides, problems: found, settled };
+  return { created, adopted, changed, recreated, unchanged, pruned, met, overrides, problems: found, settled };
 }
 
 function busy(message: string): ApiError {

@@ -35,6 +35,7 @@ test("the digest covers the content, the action and the objects of each verb, in
     digest({ adopted: [{ ref: "a", fields: [".x"], manifest: reading("pull") }] }),
     digest({ met: ["pods of Deployment shop/web match your Service shop/db"] }),
     digest({ changed: [{ ref: "a", fields: [".x"] }] }),
+    digest({ recreated: [{ ref: "a", fields: [".x"] }] }),
     digest({ pruned: ["a"] }),
     digest({ overrides }),
     digest({}, { ...intent(), formerRef: { name: "rel-1", digest: "sha256:1" } }),
@@ -148,4 +149,20 @@ test("a plan of nothing says no more than that", () => {
     prune: 0,
     unchanged: 4,
   });
+});
+
+test("what is made anew is counted, and stands before all else", () => {
+  const recreated = [{ ref: "Deployment.apps/shop/web", fields: [".spec.selector"] }];
+  const { plan } = planned(intent(), {
+    ...NOTHING_SHOWN,
+    recreated,
+    pruned: ["Service/shop/old"],
+    created: ["Job/shop/a"],
+  });
+  expect(plan).toMatchObject({ create: 1, change: 0, prune: 1, recreate: 1 });
+  expect(plan.changes).toEqual([
+    "delete Deployment.apps/shop/web and make it anew, because of what cannot be changed: .spec.selector",
+    "delete Service/shop/old",
+    "create Job/shop/a",
+  ]);
 });

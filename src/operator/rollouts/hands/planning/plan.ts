@@ -14,6 +14,7 @@ const MAX_CHANGES = 100;
 const MAX_TOLD = 50;
 const MAX_LINE = 400;
 const MAX_REF = 320;
+const ENDS_IT = ", because of what cannot be changed";
 const FROM_NOW_ON = ", and may delete it when a later release has it no more";
 
 interface Change {
@@ -32,6 +33,8 @@ export interface Shown {
   /** The customer's until now. */
   readonly adopted: readonly Adopted[];
   readonly changed: readonly Change[];
+  /** Fields of them cannot be changed: they are deleted, and made anew. */
+  readonly recreated: readonly Change[];
   readonly unchanged: number;
   readonly pruned: readonly string[];
   /** Lines on what of the customer's the release comes to have to do with, sorted. */
@@ -41,20 +44,23 @@ export interface Shown {
 }
 
 export const NOTHING_SHOWN: Shown = {
-  ...{ created: [], adopted: [], changed: [], unchanged: 0, pruned: [] },
+  ...{ created: [], adopted: [], changed: [], recreated: [], unchanged: 0, pruned: [] },
   ...{ met: [], overrides: [], problems: [] },
 };
 
 /** The plan as the customer reads it, and the digest that an approval of it names. */
 export function planned(intent: Intent, shown: Shown, copies: readonly SecretCopy[] = []): Planned {
-  const { created, adopted, changed, pruned, unchanged, met } = shown;
+  const { created, adopted, changed, recreated, pruned, unchanged, met } = shown;
   const copied = copies.map(({ ref }) => ref);
   const fresh = [...created, ...adopted.map(({ ref }) => ref)];
   const { read, accounts } = borrowed([...intent.objects, ...adopted], fresh, copied);
   const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
   // What is lost first, and what comes anew last: a release could fill the list with that.
   const lines = bounded([
-    pruned.map((ref) => `delete ${ref}`),
+    [
+      ...recreated.map(({ ref, fields }) => withFields(`delete ${ref} and make it anew${ENDS_IT}`, fields)),
+      ...pruned.map((ref) => `delete ${ref}`),
+    ],
     adopted.map(({ ref, fields }) => withFields(`adopts ${ref}${FROM_NOW_ON}`, fields)),
     uses,
     met,
@@ -72,6 +78,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     create: created.length,
     change: changed.length + adopted.length,
     prune: pruned.length,
+    ...(recreated.length > 0 && { recreate: recreated.length }),
     unchanged,
     ...(lines.length > 0 && { changes: lines }),
     ...(overrides.length > 0 && { overrides }),
@@ -125,7 +132,7 @@ function bounded(classes: readonly (readonly string[])[]): readonly string[] {
  */
 function plannedDigest(
   { rollout, objects, formerRef }: Intent,
-  { created, adopted, changed, pruned, overrides }: Shown,
+  { created, adopted, changed, recreated, pruned, overrides }: Shown,
   uses: readonly string[],
 ): string {
   const text = JSON.stringify([
@@ -134,6 +141,7 @@ function plannedDigest(
     created.toSorted(),
     adopted.map(({ ref }) => ref).toSorted(),
     changed.map(({ ref }) => ref).toSorted(),
+    recreated.map(({ ref }) => ref).toSorted(),
     pruned.toSorted(),
     [...new Set(overrides.map(({ ref }) => ref))].sort(),
     uses,

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import type { OperationPolicySpec } from "../../../crds/kinds/operation-policy.ts";
+import type { Rollout, RolloutPlan } from "../../../crds/kinds/rollout.ts";
+import { mergePolicies } from "../../gate/policy.ts";
+import { authorityOver } from "./authority.ts";
+
+const rule = (pattern: string, decision: "auto" | "deny") => ({ pattern, decision });
+const DIGEST = `sha256:${"a".repeat(64)}`;
+const plan = (more: Partial<RolloutPlan> = {}): RolloutPlan => ({
+  create: 0,
+  change: 1,
+  prune: 0,
+  unchanged: 0,
+  ...more,
+});
+
+function said(shown: RolloutPlan, policy: OperationPolicySpec, approvedDigest?: string): string {
+  const spec = {
+    action: "update",
+    deploymentId: "dep_1",
+    ...(approvedDigest && { approvedDigest }),
+  } as Rollout["spec"];
+  const policies = mergePolicies([{ spec: policy }]);
+  const { is, said: word } = authorityOver({ spec, status: { plan: shown } }, DIGEST, policies, true);
+  return `${is} ${word[2]}`;
+}
+
+const UPDATES = [rule("release/update", "auto")];
+test.each<[string, RolloutPlan, OperationPolicySpec, string]>([
+  ["changes alone", plan(), { rules: UPDATES }, "given PolicyAuto"],
+  ["none that is made anew", plan({ recreate: 0 }), { rules: UPDATES }, "given PolicyAuto"],
+  ["one that is made anew", plan({ recreate: 1 }), { rules: UPDATES }, "awaited AwaitingDecision"],
+  [
+    "one that is made anew",
+    plan({ recreate: 1 }),
+    { rules: [...UPDATES, rule("release/delete", "auto")] },
+    "given PolicyAuto",
+  ],
+  [
+    "one that is made anew",
+    plan({ recreate: 1 }),
+    { rules: [...UPDATES, rule("release/delete", "deny")] },
+    "denied PolicyDenied",
+  ],
+])("an update of %s is judged as a deletion too: %#", (_, shown, policy, expected) => {
+  expect(said(shown, policy)).toBe(expected);
+});
+
+test("a person allows both with one word", () => {
+  expect(said(plan({ recreate: 1 }), {}, DIGEST)).toBe("given ApprovedByCustomer");
+});

@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import type { DeploymentStatus } from "../../../../contract/deployments/deployment-state.ts";
+import { onEachDatabase } from "../../../testing/harness.ts";
+import { promote, release } from "../../releases/testing/releases.ts";
+import { newSite } from "../testing/site.ts";
+
+onEachDatabase("a retry after another release was promoted", (world) => {
+  it.each<[DeploymentStatus, DeploymentStatus]>([
+    ["preflights-failed", "pending"],
+    ["initial-setup-failed", "initial-setup"],
+    ["provisioning-failed", "provisioning"],
+  ])("onto a setup in %s installs the promoted one, and not the one that failed", async (failed, again) => {
+    const site = await newSite(world);
+    const [broken, mended] = [await release(site), await release(site)];
+    await promote(site, broken);
+    const id = await site.deploy("shop");
+    const read = async () => (await site.call("GET", `/v1/deployments/${id}`)).body;
+    expect(await read()).toMatchObject({ status: "pending", desiredReleaseId: broken });
+    const error = { code: "PREFLIGHT_CHECKS_FAILED", message: "no room", internal: false };
+    expect((await site.report(id, failed, {}, { error })).status).toBe(200);
+    expect((await promote(site, mended)).status).toBe(200);
+    // The promotion alone tries nothing: the failure is a person's to look at.
+    expect(await read()).toMatchObject({ status: failed, desiredReleaseId: mended, currentReleaseId: null });
+    expect((await site.call("POST", `/v1/deployments/${id}/retry`)).status).toBe(202);
+
+    const taken = { session: "s", requestId: "r", deploymentModel: "pull" };
+    const { body } = await site.sync("acquire", taken);
+    expect(body.deployments).toMatchObject([
+      { deploymentId: id, current: { status: again, error: null, targetRelease: { releaseId: mended } } },
+    ]);
+    const report = await site.report(id, again, { session: "s" });
+    expect(report.body.target).toMatchObject({ releaseInfo: { releaseId: mended } });
+    const currentRelease = { releaseId: mended, version: null };
+    await site.report(id, "running", { session: "s" }, { currentRelease });
+    expect(await read()).toMatchObject({ status: "running", currentReleaseId: mended, desiredReleaseId: null });
+  });
+});
