@@ -191,6 +191,10 @@ export class StatusesWorld {
     await this.#cluster.apply([pool]);
   }
 
+  async letsNoMachineJoin(): Promise<void> {
+    await this.#cluster.kubectl(["delete", "machinepool", "workers", "-n", GRANTS]);
+  }
+
   /** A simulated node, as the kubelet of a machine registers one. */
   async machineComes(name: string, cpu: string): Promise<void> {
     const amounts = { cpu, memory: "64Gi", pods: "110" };

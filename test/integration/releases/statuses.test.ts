@@ -110,13 +110,14 @@ const STATUSES: Readonly<Record<DeploymentStatus, Entry>> = {
   "update-pending": {
     when: "another release is wanted, and its plan waits for the customer",
     reach: async () => {
-      await world.pins(app, await world.releases("1.2.0", { ...LARGE, ...container("more", "100m") }));
+      await world.pins(app, await world.releases("1.2.0", { ...LARGE, ...container("more", "4000") }));
       return [app, "APPROVAL_PENDING"];
     },
   },
   updating: {
-    when: "the customer says yes",
+    when: "the customer says yes; a pod of it fits on no node, and no machine can join any more",
     reach: async () => {
+      await world.letsNoMachineJoin();
       await world.approves(app);
       return [app];
     },
