@@ -121,6 +121,11 @@ test("an agent that starts while the platform is away takes nothing for gone", a
     const found = await world.admin.get<DynamicObject>({ ...MANAGED }, key, signal());
     return (found?.status as { state?: string } | undefined)?.state;
   };
+  if (!running.has("agent")) {
+    const platform = await serve();
+    stack.defer(() => platform.close());
+    start("agent");
+  }
   await eventually(async () => (await managed()) === "Serving");
   await stop("agent");
   start("agent", { SALLYPORT_PLATFORM_URL: "http://127.0.0.1:9/" });

@@ -139,7 +139,7 @@ class Model {
     const isAwaiting = state === "Gating" && next === "Gating" && conditions === undefined;
     const status = {
       ...{ state: next, ...(started !== undefined && { startedAt: started }) },
-      ...(isAwaiting && { conditions: [AWAITING_NODES] }),
+      ...(isAwaiting && { waveStartedAt: AT, conditions: [AWAITING_NODES] }),
     };
     last.rollout = { ...last.rollout, status };
   }

@@ -283,15 +283,18 @@ describe("what is reported", () => {
     const need = { message: "wave 1 of 1: Deployment/shop/api: 0/1 nodes are available" };
     const AWAITING = {
       ...STARTED,
+      waveStartedAt: AT,
       conditions: [
         { type: "Healthy", status: "Unknown" as const, reason: "AwaitingNodes", ...need, lastTransitionTime: AT },
       ],
     };
+    const { waveStartedAt: _held, ...HELD } = AWAITING;
     test.each<[DeploymentStatus, RolloutState, RolloutStatus, string]>([
       ["initial-setup", "Gating", AWAITING, "provisioning"],
       ["provisioning", "Gating", AWAITING, "waiting-for-machines MACHINES_NEEDED"],
       ["waiting-for-machines", "Gating", AWAITING, "waiting-for-machines MACHINES_NEEDED"],
       ["waiting-for-machines", "Gating", STARTED, "provisioning"],
+      ["waiting-for-machines", "Gating", HELD, "provisioning"],
       // What it said before it went on is not true any more.
       ["waiting-for-machines", "Applying", AWAITING, "provisioning"],
       ["waiting-for-machines", "Failed", AWAITING, "provisioning-failed PROVISIONING_FAILED"],

@@ -72,7 +72,8 @@ export function rolloutError(rollout: Rollout, tellsWords: boolean): StoredError
 
 /** What the operator says of pods that fit on no node, while it looks at a wave; undefined: it does not say so. */
 export function nodeNeedOf({ status }: Rollout): string | undefined {
-  if (status?.state !== "Gating") return undefined;
+  // A wave that is held, by a pause or a closed window, is not looked at: what was said of it may be over.
+  if (status?.state !== "Gating" || status.waveStartedAt === undefined) return undefined;
   const reason: RolloutReason<"Healthy"> = "AwaitingNodes";
   return status.conditions?.find((each) => each.type === "Healthy" && each.reason === reason)?.message;
 }

@@ -38,7 +38,9 @@ const DELETION: ReadonlySet<DeploymentStatus> = new Set(["delete-pending", "dele
 export function isUnknown({ status, desiredReleaseId, currentReleaseId, wanted }: ReleaseRecord): boolean {
   if (DELETION.has(status)) return wanted.deleteAction === undefined;
   const hasRelease = desiredReleaseId !== null || currentReleaseId !== null;
-  return hasRelease && (status === "update-pending" || status === "updating") && wanted.operation === undefined;
+  const isWaiting = status === "waiting-for-machines" && currentReleaseId !== null;
+  const isUpdate = status === "update-pending" || status === "updating" || isWaiting;
+  return hasRelease && isUpdate && wanted.operation === undefined;
 }
 
 /** Statuses that a retry leaves, and where to (§24.4). */
@@ -74,7 +76,8 @@ export function wishOf(record: ReleaseRecord, rollouts: readonly Rollout[]): Wis
 
 /**
  * Whether the rollout `one` was made before `other`: then its end was told before that of `other`. A setup goes back to a
- * release that it has tried already when that is promoted again after a later one has failed.
+ * release that it has tried already when that is promoted again after a later one has failed. One without a rollout here,
+ * which could not be rendered, is not known to be later.
  */
 function isBefore(one: string, other: string | undefined, rollouts: readonly Rollout[]): boolean {
   const madeAt = (id: string | undefined) =>

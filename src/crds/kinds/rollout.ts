@@ -158,7 +158,7 @@ const Plan = Type.Object({
   change: Count,
   prune: Count,
   /** Deleted and made anew, because a field of them cannot be changed: they do not run in between. */
-  recreate: Type.Optional(Count),
+  recreate: Type.Optional(Type.Array(ObjectRef, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
   unchanged: Count,
   // The customer reads these; the objects themselves stand in the content.
   changes: Type.Optional(Type.Array(Line(0, 400), { maxItems: 100, "x-kubernetes-list-type": "atomic" })),

@@ -135,7 +135,8 @@ export class RolloutAccess {
     } catch (error) {
       if (!(error instanceof ApiError && error.isAlreadyExists)) throw error;
       const found = await this.#client.get<Binding>(resources.roleBindings, key, signal);
-      if (found?.metadata.annotations?.[EXPIRES_AT_ANNOTATION] === end) return;
+      // A setting may name another role since.
+      if (found?.roleRef?.name === role && found.metadata.annotations?.[EXPIRES_AT_ANNOTATION] === end) return;
       await this.#client.delete(resources.roleBindings, key, {}, signal);
       await tolerateExisting(make());
     }

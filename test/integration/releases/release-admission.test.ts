@@ -830,7 +830,7 @@ beforeAll(async () => {
   await report("leaving", { state: "Planning", plannedDigest: DIGEST });
   await report("ended", { state: "Failed" });
   await report("unnamed", { state: "Planning", plannedDigest: DIGEST });
-  const plan = { create: 0, change: 0, prune: 0, unchanged: 0, recreate: 1 };
+  const plan = { create: 0, change: 0, prune: 0, unchanged: 0, recreate: ["Deployment.apps/shop/api"] };
   await report("anew", { state: "Planning", plannedDigest: DIGEST, plan });
   await report("paused", { state: "Planning" });
   const pause = JSON.stringify({ spec: { pausedReason: "audit" } });

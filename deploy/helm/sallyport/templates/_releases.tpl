@@ -11,6 +11,9 @@
 {{- if and (hasPrefix "sallyport-" $values.releases.role) (ne $values.releases.role "sallyport-op-release-apply") -}}
 {{- fail (printf "releases.role is %s: choose a ClusterRole of your own, or sallyport-op-release-apply. The other roles of Sallyport are lent to others." $values.releases.role) -}}
 {{- end -}}
+{{- if has $values.releases.role (list "admin" "cluster-admin" "edit") -}}
+{{- fail (printf "releases.role is %s: it lets a rollout read Secrets and act as other accounts, which no policy sees. Choose a ClusterRole of your own." $values.releases.role) -}}
+{{- end -}}
 {{- if $values.releases.secrets -}}
 {{- $others := concat (list "default" "kube-system" "kube-public" "kube-node-lease" $values.grantsNamespace "sallyport-debug" (include "sallyport.namespace" .)) (include "sallyport.opened" . | fromJsonArray) -}}
 {{- if has $values.releases.namespace $others -}}

@@ -92,7 +92,7 @@ function rolloutWords(names: InstallationNames): readonly Manifest[] {
       // What is made anew is deleted first.
       expression:
         `${spoken("now", "action")}.orValue('') in ['install', 'update'] && ` +
-        "variables.now[?'status'][?'plan'][?'recreate'].orValue(0) == 0 ? 'mutating' : 'destructive'",
+        "variables.now[?'status'][?'plan'][?'recreate'].orValue([]).size() == 0 ? 'mutating' : 'destructive'",
     },
     { name: "mayAllow", expression: may("risks", "variables.tier", "approve") },
     { name: "mayStop", expression: `variables.mayAllow || ${may("rollouts", "request.name", "revoke")}` },

@@ -1,6 +1,6 @@
 import { isRecord } from "../../../base/is-record.ts";
 import { RELEASE_FIELD_MANAGER } from "../../../crds/release-names.ts";
-import { type FieldSet, names } from "../hands/fields/field-set.ts";
+import { type FieldSet, stepsOf } from "../hands/fields/field-set.ts";
 
 /** Who owns which fields of an object, as the API server keeps it. The values are not among it. */
 export interface FieldOwner {
@@ -59,7 +59,7 @@ export function lostFields(
   return found;
 }
 
-/** A list's elements are found by their keys, each among all: a longer list is compared as one value. */
+/** An element that has no key is looked for among all: a longer list is compared as one value. */
 const MAX_ELEMENTS = 300;
 
 function isRelease({ manager, operation }: FieldOwner): boolean {
@@ -80,7 +80,7 @@ function collect(value: unknown, live: unknown, owners: Owners, path: string, fo
     return;
   }
   if (Array.isArray(value) && isSplit && value.length <= MAX_ELEMENTS) {
-    for (const [index, each] of value.entries()) collectElement(each, index, live, owners, path, found);
+    collectElements(value, live, owners, path, found);
     return;
   }
   if (isThere(value, live)) return;
@@ -90,25 +90,27 @@ function collect(value: unknown, live: unknown, owners: Owners, path: string, fo
   found.push({ field: path, manager: last?.owner.manager });
 }
 
-function collectElement(
-  element: unknown,
-  index: number,
+function collectElements(
+  elements: readonly unknown[],
   live: unknown,
   owners: Owners,
   path: string,
   found: LostField[],
 ): void {
   const known = [...(owners.own === undefined ? [] : [owners.own]), ...owners.others.map(({ fields }) => fields)];
-  const step = known.flatMap(Object.keys).find((each) => names(each, element));
+  const stepOf = stepsOf(known.flatMap(Object.keys));
   const lives: readonly unknown[] = Array.isArray(live) ? live : [];
-  if (step !== undefined) {
-    const there = lives.find((each) => names(step, each));
-    collect(element, there, below(owners, step), `${path}[${spoken(step)}]`, found);
-    return;
+  const places = new Map(lives.map((each) => [stepOf(each), each]));
+  for (const [index, element] of elements.entries()) {
+    const step = stepOf(element);
+    if (step !== undefined) {
+      collect(element, places.get(step), below(owners, step), `${path}[${spoken(step)}]`, found);
+      continue;
+    }
+    if (lives.some((each) => isThere(element, each))) continue;
+    const name = isRecord(element) && typeof element.name === "string" ? `name=${JSON.stringify(element.name)}` : index;
+    found.push({ field: `${path}[${name}]`, manager: undefined });
   }
-  if (lives.some((each) => isThere(element, each))) return;
-  const name = isRecord(element) && typeof element.name === "string" ? `name=${JSON.stringify(element.name)}` : index;
-  found.push({ field: `${path}[${name}]`, manager: undefined });
 }
 
 /** Whether an object has this value, beside fields that the API server has filled in. */

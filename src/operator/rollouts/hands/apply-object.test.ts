@@ -18,7 +18,9 @@ async function triedFor(name: string): Promise<readonly string[]> {
     if (asked.endsWith("-again")) throw new ApiError("there", { status: 409, reason: "Conflict" });
     return {};
   };
-  const api = new ReleaseApi({ json } as unknown as Exchange, () => undefined);
+  // It may be deleted, too, which is tried before.
+  const bytes = async ({ method, query }: ExchangeRequest): Promise<unknown> => [method, query?.dryRun];
+  const api = new ReleaseApi({ json, bytes } as unknown as Exchange, () => undefined);
   const metadata = { name, namespace: "shop", labels: MEMBERSHIP };
   const manifest = { apiVersion: "batch/v1", kind: "Job", metadata, spec: {} };
   const listed = {
@@ -119,10 +121,16 @@ const claims = { volumeClaimTemplates: [{ metadata: { name: "data" } }] };
 /** What is sent for an object of which a field cannot be changed, and what comes of it. */
 async function ofLasting(
   wanted: { readonly isDryRun?: boolean; readonly recreates?: boolean; readonly takesOver?: boolean },
-  { kind = "Deployment", spec = {}, causes = [immutable] as readonly object[], isApplied = true } = {},
+  {
+    kind = "Deployment",
+    spec = {},
+    causes = [immutable] as readonly object[],
+    isApplied = true,
+    others = [] as readonly object[],
+  } = {},
 ): Promise<{ readonly sent: readonly string[]; readonly result: object }> {
   const sent: string[] = [];
-  const listed = { ...live(1, isApplied ? [OWN_REPLICAS] : []), kind, spec } as unknown as LiveObject;
+  const listed = { ...live(1, isApplied ? [OWN_REPLICAS, ...others] : []), kind, spec } as unknown as LiveObject;
   const send = async ({ method, path, query }: ExchangeRequest): Promise<unknown> => {
     const name = path.split("/").at(-1) ?? "";
     if (method === "GET") return listed;
@@ -141,6 +149,11 @@ async function ofLasting(
   return { sent, result };
 }
 
+test("a controller's status is no field of others", async () => {
+  const others = [{ manager: "kube-controller-manager", operation: "Update", subresource: "status" }];
+  expect((await ofLasting({ isDryRun: true }, { others })).result).toMatchObject({ did: "recreates" });
+});
+
 test("what cannot be changed is deleted, and made by the next try; a dry run shows that both may be done", async () => {
   expect(await ofLasting({ isDryRun: true })).toEqual({
     sent: ["PATCH web dry", "DELETE web dry", "PATCH web-… dry"],
@@ -157,6 +170,8 @@ test.each<[string, Parameters<typeof ofLasting>[0], Parameters<typeof ofLasting>
   ["of what the customer lets it take over", { takesOver: true }, {}],
   ["of what it has not made", { takesOver: true }, { isApplied: false }],
   ["of a StatefulSet with claims", {}, { kind: "StatefulSet", spec: claims }],
+  ["of what others own fields of", {}, { others: [{ manager: "kubectl-edit", operation: "Update" }] }],
+  ["of what an autoscaler has scaled", {}, { others: [SCALED] }],
   ["of a volume claim", {}, { kind: "PersistentVolumeClaim" }],
   [
     "with another field that is wrong",

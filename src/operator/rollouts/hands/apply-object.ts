@@ -11,7 +11,7 @@ import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { isAsWished } from "./fields/as-wished.ts";
 import { differences } from "./fields/difference.ts";
-import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient } from "./fields/managed-fields.ts";
+import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient, isOfReleaseAlone } from "./fields/managed-fields.ts";
 import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
@@ -112,9 +112,8 @@ export async function applyObject(
   return { message: "others change it all the time", isTemporary: true };
 }
 
-/** Of a plan alone: what is applied is as the plan has found it, or is asked for. */
-function isSeenAsWished(seen: LiveObject, manifest: ReleaseManifest, { isDryRun, takesOver }: Wish): boolean {
-  return isDryRun && !takesOver && seen.metadata.deletionTimestamp === undefined && isAsWished(manifest, seen);
+function isSeenAsWished(seen: LiveObject, manifest: ReleaseManifest, { takesOver }: Wish): boolean {
+  return !takesOver && seen.metadata.deletionTimestamp === undefined && isAsWished(manifest, seen);
 }
 
 /** One that an earlier rollout made: applied again it would stay as it is, and fail this rollout too. */
@@ -128,12 +127,17 @@ function isFailedJob(seen: LiveObject, { manifest, startedAt }: Wish): boolean {
 const FAILED_JOB = { did: "changed", fields: [".status"], why: "the Job that failed before" } as const;
 const CANNOT_CHANGE = "what cannot be changed";
 
-/** What holds data is not: the claims of a StatefulSet stay, and another one of its name would take them with other fields. */
+/**
+ * What holds data is not: the claims of a StatefulSet stay, and another one of its name would take them with other fields.
+ * Neither is an object in which others own fields: those would be lost, and with `kubectl scale` or an autoscaler its copies.
+ */
 function mayBeMadeAnew(seen: LiveObject, { manifest }: Wish): boolean {
   const kind = kindAndGroup(manifest);
-  if (kind === "PersistentVolumeClaim") return false;
-  const { volumeClaimTemplates = [] } = isRecord(seen.spec) ? seen.spec : {};
-  return kind !== "StatefulSet.apps" || (Array.isArray(volumeClaimTemplates) && volumeClaimTemplates.length === 0);
+  const hasClaims = [seen.spec, manifest.spec].some(
+    (spec) => isRecord(spec) && Array.isArray(spec.volumeClaimTemplates) && spec.volumeClaimTemplates.length > 0,
+  );
+  const holdsData = kind === "PersistentVolumeClaim" || (kind === "StatefulSet.apps" && hasClaims);
+  return !holdsData && isOfReleaseAlone(seen.metadata.managedFields ?? []);
 }
 
 const LASTING = /field is immutable|may not change once set|updates to statefulset spec for fields other than/;
@@ -163,7 +167,7 @@ async function madeAnew(
     await api.delete(resource, seen, signal);
     return { message: `${why} is deleted, and made again`, isTemporary: true };
   }
-  if (did === "recreates") await api.deleteNamed(resource, seen.metadata, signal, { isDryRun });
+  await api.deleteNamed(resource, seen.metadata, signal, { isDryRun });
   const name = `${manifest.metadata.name.slice(0, 54).replaceAll(".", "-")}-${randomUUID().slice(0, 8)}`;
   const other = { ...manifest, metadata: { ...manifest.metadata, name } };
   await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);

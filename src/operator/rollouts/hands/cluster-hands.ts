@@ -124,7 +124,7 @@ export class ClusterHands implements RolloutHands {
     await coverMembers(this.#ports, intent.rollout.spec.deploymentId, intent.objects, signal);
     const membership = this.#membership(intent);
     // What a person or a policy has allowed, on the way back too.
-    const recreates = this.#ports.recreates && (intent.rollout.status?.plan?.recreate ?? 0) > 0;
+    const shown = new Set(this.#ports.recreates ? intent.rollout.status?.plan?.recreate : []);
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
       const uncopied = await this.#secrets.copy(api, intent, membership, secretsOf(intent, lines), signal);
@@ -134,7 +134,7 @@ export class ClusterHands implements RolloutHands {
         const listed = members.get(target.ref);
         const { manifest } = target.line;
         if (this.#settled.isSettled(intent.rollout.metadata.uid, target.ref, manifest, listed)) return UNCHANGED;
-        const wanted = { ...wish(intent, target), recreates, isDryRun: false, listed };
+        const wanted = { ...wish(intent, target), recreates: shown.has(target.ref), isDryRun: false, listed };
         return applyObject(api, membership, wanted, signal);
       });
       return this.#applied(intent, found.targets, results);

@@ -57,7 +57,7 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
     const message = `${problems.length} may not be applied: ${named(problems)}`;
     return end("Failed", [["Planned", "False", "Refused", message]], fields);
   }
-  const anew = plan.recreate === undefined ? "" : `, deletes and makes anew ${plan.recreate}`;
+  const anew = plan.recreate === undefined ? "" : `, deletes and makes anew ${plan.recreate.length}`;
   const counts = `creates ${plan.create}, changes ${plan.change}, deletes ${plan.prune}${anew}, leaves ${plan.unchanged} as they are`;
   const gone = planned.isFormerGone
     ? `; content ${former?.name}, which is installed, is gone: nothing of it is deleted, and nothing goes back to it`

@@ -28,17 +28,22 @@ function said(shown: RolloutPlan, policy: OperationPolicySpec, approvedDigest?: 
 const UPDATES = [rule("release/update", "auto")];
 test.each<[string, RolloutPlan, OperationPolicySpec, string]>([
   ["changes alone", plan(), { rules: UPDATES }, "given PolicyAuto"],
-  ["none that is made anew", plan({ recreate: 0 }), { rules: UPDATES }, "given PolicyAuto"],
-  ["one that is made anew", plan({ recreate: 1 }), { rules: UPDATES }, "awaited AwaitingDecision"],
+  ["none that is made anew", plan({ recreate: [] }), { rules: UPDATES }, "given PolicyAuto"],
   [
     "one that is made anew",
-    plan({ recreate: 1 }),
+    plan({ recreate: ["Deployment.apps/shop/api"] }),
+    { rules: UPDATES },
+    "awaited AwaitingDecision",
+  ],
+  [
+    "one that is made anew",
+    plan({ recreate: ["Deployment.apps/shop/api"] }),
     { rules: [...UPDATES, rule("release/delete", "auto")] },
     "given PolicyAuto",
   ],
   [
     "one that is made anew",
-    plan({ recreate: 1 }),
+    plan({ recreate: ["Deployment.apps/shop/api"] }),
     { rules: [...UPDATES, rule("release/delete", "deny")] },
     "denied PolicyDenied",
   ],
@@ -47,5 +52,5 @@ test.each<[string, RolloutPlan, OperationPolicySpec, string]>([
 });
 
 test("a person allows both with one word", () => {
-  expect(said(plan({ recreate: 1 }), {}, DIGEST)).toBe("given ApprovedByCustomer");
+  expect(said(plan({ recreate: ["Deployment.apps/shop/api"] }), {}, DIGEST)).toBe("given ApprovedByCustomer");
 });

@@ -37,7 +37,7 @@ export function authorityOver(
     return { is: "denied", said: ["Approved", "False", "DeniedByCustomer", `denied: ${spec.deniedReason}`] };
   }
   // What is made anew is deleted, and does not run until it is there again.
-  const deletes = (status?.plan?.recreate ?? 0) > 0 ? [COMMANDS.delete] : [];
+  const deletes = (status?.plan?.recreate ?? []).length > 0 ? [COMMANDS.delete] : [];
   const commands = [...commandsOf(spec.action, hasFormer), ...deletes];
   const { wanted, decision } = strictest(commands, policy, spec.deploymentId);
   if (decision === "deny") {

@@ -51,6 +51,7 @@ function told({ plan, resources, ...fields }: Fields, redact: Redact): Fields {
       plan: {
         ...plan,
         // Each list is written even if it is empty: a merge leaves one that is left out as it was.
+        recreate: (plan.recreate ?? []).map((ref) => text(ref, 320)),
         changes: (plan.changes ?? []).slice(0, MAX_CHANGES).map((each) => text(each, 400)),
         overrides: (plan.overrides ?? []).slice(0, MAX_LISTED).map(({ ref, field, manager }) => ({
           ref: text(ref, 320),

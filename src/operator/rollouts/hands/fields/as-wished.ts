@@ -3,12 +3,10 @@ import { isRecord } from "../../../../base/is-record.ts";
 import type { ReleaseManifest } from "../../../../crds/kinds/release-content.ts";
 import { RELEASE_FIELD_MANAGER } from "../../../../crds/release-names.ts";
 import type { LiveObject } from "../release-api.ts";
-import { type FieldSet, names } from "./field-set.ts";
+import { type FieldSet, stepsOf } from "./field-set.ts";
 
 /** Fields of the metadata that the API server keeps no owners of. */
 const NAMES = new Set(["name", "namespace"]);
-/** A list's elements are found by their keys, each among all: a longer list is left to the API server. */
-const MAX_ELEMENTS = 300;
 
 /**
  * Whether an apply of the manifest would change nothing, not even who owns what: the release owns exactly its fields, and
@@ -39,15 +37,15 @@ function isSame(value: unknown, live: unknown, own: FieldSet): boolean {
     });
   }
   if (!Array.isArray(value) || !Array.isArray(live) || value.length !== steps.length) return false;
-  if (live.length > MAX_ELEMENTS) return false;
+  const stepOf = stepsOf(steps);
+  const places = new Map(live.map((each, at) => [stepOf(each), at]));
   let before = -1;
   return value.every((element) => {
-    const step = steps.find((each) => names(each, element));
-    const at = step === undefined ? -1 : live.findIndex((each) => names(step, each));
-    const below = step === undefined ? undefined : own[step];
+    const step = stepOf(element);
+    const at = places.get(step) ?? -1;
     // Applied in another order, they may be put into that.
-    if (at <= before || below === undefined) return false;
+    if (step === undefined || at <= before) return false;
     before = at;
-    return isSame(element, live[at], below);
+    return isSame(element, live[at], own[step] ?? {});
   });
 }

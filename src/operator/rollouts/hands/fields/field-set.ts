@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../../../base/is-record.ts";
 
 /**
@@ -9,15 +8,41 @@ export interface FieldSet {
   readonly [step: string]: FieldSet;
 }
 
-/** Whether the step is this element of a list: `k:{"name":"c"}` by its keys, `v:"x"` by its value. */
-export function names(step: string, element: unknown): boolean {
-  const text = step.slice(2);
-  if (step.startsWith("v:")) return isDeepStrictEqual(JSON.parse(text), element);
-  if (!step.startsWith("k:") || !isRecord(element)) return false;
-  const keys = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  // The API server fills in a key that a manifest may leave out.
-  const isDefault = (key: string, value: unknown): boolean => key === "protocol" && value === "TCP";
-  return Object.entries(keys).every(
-    ([key, value]) => element[key] === value || (element[key] === undefined && isDefault(key, value)),
-  );
+/** The API server fills in a key of a list's element that a manifest may leave out. */
+const DEFAULTS: Readonly<Record<string, unknown>> = { protocol: "TCP" };
+
+/**
+ * Finds the step of an element of a list: `k:{"name":"c"}` by its keys, `v:"x"` by its value. Each step is read once,
+ * because lists of hundreds of elements are looked up in one another.
+ */
+export function stepsOf(steps: readonly string[]): (element: unknown) => string | undefined {
+  const known = new Map<string, string>();
+  const keysOfAll = new Map<string, readonly string[]>();
+  for (const step of steps) {
+    const [form, text] = [step.slice(0, 2), step.slice(2)];
+    if (form === "v:") known.set(spelledValue(JSON.parse(text)), step);
+    if (form !== "k:") continue;
+    const found: unknown = JSON.parse(text);
+    if (!isRecord(found)) continue;
+    const keys = Object.keys(found).toSorted();
+    keysOfAll.set(keys.join(), keys);
+    known.set(spelledKeys(keys, found), step);
+  }
+  return (element) => {
+    if (isRecord(element)) {
+      for (const keys of keysOfAll.values()) {
+        const step = known.get(spelledKeys(keys, element));
+        if (step !== undefined) return step;
+      }
+    }
+    return known.get(spelledValue(element));
+  };
+}
+
+function spelledValue(value: unknown): string {
+  return `v:${JSON.stringify(value)}`;
+}
+
+function spelledKeys(keys: readonly string[], element: Readonly<Record<string, unknown>>): string {
+  return `k:${JSON.stringify(keys.map((key) => [key, element[key] ?? DEFAULTS[key]]))}`;
 }

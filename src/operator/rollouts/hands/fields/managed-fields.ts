@@ -49,6 +49,11 @@ export function hasReplicas(entries: readonly ManagedFields[]): boolean {
   return entries.some((each) => isOfRelease(each) && each.fieldsV1?.["f:spec"]?.["f:replicas"] !== undefined);
 }
 
+/** Whether no other hand owns a field of the object; its controller writes the status. */
+export function isOfReleaseAlone(entries: readonly ManagedFields[]): boolean {
+  return entries.every((each) => isOfRelease(each) || each.subresource === "status");
+}
+
 function isOfClient({ manager, operation, subresource = "" }: ManagedFields): boolean {
   return manager === CLIENT_SIDE && operation === "Update" && subresource === "";
 }

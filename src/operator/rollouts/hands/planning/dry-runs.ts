@@ -13,7 +13,7 @@ import type { ServedKinds } from "../served-kinds.ts";
 import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
 import { whatIsMet } from "./met.ts";
-import { NOTHING_SHOWN, type Shown } from "./plan.ts";
+import { MAX_RECREATED, NOTHING_SHOWN, type Shown } from "./plan.ts";
 
 interface DryRunPorts {
   readonly kinds: ServedKinds;
@@ -109,7 +109,23 @@ export async function dryRuns(
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
   const met = await whatIsMet(api, membership, workloads, signal);
   const pruned = isDetach ? [] : refs;
-  return { created, adopted, changed, recreated, unchanged, pruned, met, overrides, problems: found, settled };
+  return {
+    created,
+    adopted,
+    changed,
+    recreated,
+    unchanged,
+    pruned,
+    met,
+    overrides,
+    problems: [...found, ...tooMany(recreated)],
+    settled,
+  };
+}
+
+function tooMany(recreated: Shown["recreated"]): readonly RuleProblem[] {
+  if (recreated.length <= MAX_RECREATED) return [];
+  return [{ ref: "", message: `${recreated.length} objects would be made anew, and at most ${MAX_RECREATED} may be` }];
 }
 
 function busy(message: string): ApiError {

@@ -159,7 +159,7 @@ test("what is made anew is counted, and stands before all else", () => {
     pruned: ["Service/shop/old"],
     created: ["Job/shop/a"],
   });
-  expect(plan).toMatchObject({ create: 1, change: 0, prune: 1, recreate: 1 });
+  expect(plan).toMatchObject({ create: 1, change: 0, prune: 1, recreate: ["Deployment.apps/shop/web"] });
   expect(plan.changes).toEqual([
     "delete Deployment.apps/shop/web and make it anew, because of what cannot be changed: .spec.selector",
     "delete Service/shop/old",

@@ -43,6 +43,9 @@ export interface Shown {
   readonly problems: readonly RuleProblem[];
 }
 
+/** A status names each of them: what it does not name is not made anew. */
+export const MAX_RECREATED = 50;
+
 export const NOTHING_SHOWN: Shown = {
   ...{ created: [], adopted: [], changed: [], recreated: [], unchanged: 0, pruned: [] },
   ...{ met: [], overrides: [], problems: [] },
@@ -78,7 +81,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     create: created.length,
     change: changed.length + adopted.length,
     prune: pruned.length,
-    ...(recreated.length > 0 && { recreate: recreated.length }),
+    ...(recreated.length > 0 && { recreate: recreated.map(({ ref }) => ref).slice(0, MAX_RECREATED) }),
     unchanged,
     ...(lines.length > 0 && { changes: lines }),
     ...(overrides.length > 0 && { overrides }),
