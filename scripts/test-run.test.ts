@@ -77,7 +77,7 @@ exit $(cat ${root}/e2e.code)\n`,
 it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
   const { code, last, called } = await run(ALL_WELL);
   expect({ code, last }).toEqual({ code: 0, last: "19 passed, 0 failed" });
-  expect(called.slice(0, 4)).toEqual(["check", "programs", "unit ", "chart+integration+faults 15"]);
+  expect(called.slice(0, 4)).toEqual(["check", "programs", "unit ", "chart+integration+faults 6"]);
   // At the same time.
   expect(called.slice(4).toSorted()).toEqual(["test/e2e/main.ts", "test:api-fuzz"]);
 });
