@@ -1,0 +1,69 @@
+import { chmodSync, existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { rolldown } from "rolldown";
+import { packageManifest } from "./package-manifest.ts";
+import { PROGRAM } from "./package-table.ts";
+
+/**
+ * Writes the package of the program into `out`. It has no dependencies: the code that it uses of other packages is in `lib`, with
+ * their licences beside it, in as many files as there are commands.
+ */
+export async function buildProgram(root: string, out: string): Promise<void> {
+  const bundle = await rolldown({
+    input: { main: join(root, PROGRAM.entry) },
+    platform: "node",
+    treeshake: { moduleSideEffects: false },
+    checks: { eval: false },
+  });
+  const { output } = await bundle.write({
+    dir: join(out, "lib"),
+    format: "esm",
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name]-[hash].js",
+    comments: { legal: true },
+  });
+  await bundle.close();
+  const modules = output.flatMap((file) => (file.type === "chunk" ? Object.keys(file.modules) : []));
+  writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(root, modules));
+  writeFileSync(join(out, "sallyport.mjs"), START);
+  chmodSync(join(out, "sallyport.mjs"), 0o755);
+  const manifest = packageManifest(root, PROGRAM, {
+    bin: { sallyport: "sallyport.mjs", "kubectl-sallyport": "sallyport.mjs" },
+    files: ["lib", "sallyport.mjs", "NOTICE", "THIRD-PARTY-LICENSES"],
+  });
+  writeFileSync(join(out, "package.json"), manifest);
+}
+
+/** Code that V8 has compiled once is kept, where the person's system keeps such things. */
+const START = `#!/usr/bin/env node
+import { enableCompileCache } from "node:module";
+
+enableCompileCache();
+await import("./lib/main.js");
+`;
+
+const MODULES = `${sep}node_modules${sep}`;
+const LICENCE = "{LICENSE,LICENCE,License,license,NOTICE,COPYING}*";
+
+/** Their terms ask that each copy has them. */
+function licencesOf(root: string, modules: readonly string[]): string {
+  const folders = new Set(modules.filter((path) => path.includes(MODULES)).map(packageFolder));
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const files = globSync(LICENCE, { cwd: folder }).sort();
+    const words = files.map((file) => readFileSync(join(folder, file), "utf8").trim());
+    if (words.length === 0) words.push(`Licence: ${license}. The package has no text of it.`);
+    return `${name} ${version}\n\n${words.join("\n\n")}\n`;
+  });
+  if (texts.length === 0) throw new Error(`no package is bundled from ${relative(process.cwd(), root)}`);
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
+}
+
+/** The nearest folder above that has a name: packages have folders with a package.json that only says \`type\`. */
+function packageFolder(path: string): string {
+  const start = path.lastIndexOf(MODULES) + MODULES.length;
+  const words = path.slice(start).split(sep);
+  const folder = path.slice(0, start) + words.slice(0, words[0]?.startsWith("@") ? 2 : 1).join(sep);
+  if (!existsSync(join(folder, "package.json"))) throw new Error(`${dirname(path)} is of no package`);
+  return folder;
+}
