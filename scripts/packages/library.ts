@@ -74,7 +74,7 @@ function removeUnreached(lib: string, entries: readonly string[]): void {
       ),
     );
   }
-  for (const extension of [".js", ".d.ts"]) {
+  for (const extension of [".js", ".d.ts"] as const) {
     const kept = reached(lib, entries, extension);
     for (const name of globSync(`**/*${extension}`, { cwd: lib })) if (!kept.has(name)) rmSync(join(lib, name));
   }

@@ -31,7 +31,8 @@ export const LIBRARIES: readonly Library[] = [
 export const PROGRAM = {
   name: "sallyport",
   description: "Asks for actions in customers' Kubernetes clusters, and decides on them: the command line of Sallyport.",
-  entry: "src/cli/people.ts",
+  /** What each command of the package starts. */
+  commands: { sallyport: "src/cli/people.ts", "kubectl-sallyport": "src/cli/kubectl.ts" },
   node: ">=24",
 } as const;
 

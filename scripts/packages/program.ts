@@ -9,8 +9,9 @@ import { PROGRAM } from "./package-table.ts";
  * their licences beside it, in as many files as there are commands.
  */
 export async function buildProgram(root: string, out: string): Promise<void> {
+  const commands = Object.entries(PROGRAM.commands);
   const bundle = await rolldown({
-    input: { main: join(root, PROGRAM.entry) },
+    input: Object.fromEntries(commands.map(([name, entry]) => [name, join(root, entry)])),
     platform: "node",
     treeshake: { moduleSideEffects: false },
     checks: { eval: false },
@@ -25,22 +26,26 @@ export async function buildProgram(root: string, out: string): Promise<void> {
   await bundle.close();
   const modules = output.flatMap((file) => (file.type === "chunk" ? Object.keys(file.modules) : []));
   writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(root, modules));
-  writeFileSync(join(out, "sallyport.mjs"), START);
-  chmodSync(join(out, "sallyport.mjs"), 0o755);
+  for (const [name] of commands) {
+    writeFileSync(join(out, `${name}.mjs`), startOf(name));
+    chmodSync(join(out, `${name}.mjs`), 0o755);
+  }
   const manifest = packageManifest(root, PROGRAM, {
-    bin: { sallyport: "sallyport.mjs", "kubectl-sallyport": "sallyport.mjs" },
-    files: ["lib", "sallyport.mjs", "NOTICE", "THIRD-PARTY-LICENSES"],
+    bin: Object.fromEntries(commands.map(([name]) => [name, `${name}.mjs`])),
+    files: ["lib", "*.mjs", "NOTICE", "THIRD-PARTY-LICENSES"],
   });
   writeFileSync(join(out, "package.json"), manifest);
 }
 
 /** Code that V8 has compiled once is kept, where the person's system keeps such things. */
-const START = `#!/usr/bin/env node
+function startOf(name: string): string {
+  return `#!/usr/bin/env node
 import { enableCompileCache } from "node:module";
 
 enableCompileCache();
-await import("./lib/main.js");
+await import("./lib/${name}.js");
 `;
+}
 
 const MODULES = `${sep}node_modules${sep}`;
 const LICENCE = "{LICENSE,LICENCE,License,license,NOTICE,COPYING}*";

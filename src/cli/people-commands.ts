@@ -4,7 +4,7 @@ import { lazyCommand } from "./lazy-command.ts";
 const APPROVE = lazyCommand(
   "approve",
   "Approves a request in the customer's cluster, with your own kubeconfig.",
-  async () => (await import("./approve/approve-command.ts")).approveCommand,
+  async () => (await import("./customer/approve-command.ts")).approveCommand,
 );
 
 /**

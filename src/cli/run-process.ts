@@ -8,6 +8,7 @@ import { stopSignals } from "./stop-signals.ts";
  */
 export async function runProcess(
   commandsFor: (name: string | undefined) => Promise<readonly Command[]>,
+  program?: string,
 ): Promise<void> {
   const say = (why: string) => void process.stderr.write(`sallyport: ${why}\n`);
   const stop = stopSignals(say);
@@ -19,6 +20,7 @@ export async function runProcess(
     argv,
     { out: (text) => void process.stdout.write(text), error: (text) => void process.stderr.write(text) },
     stop.signal,
+    program,
   );
   stop.release();
 }

@@ -7,7 +7,7 @@ import { areaHelp, verbHelp } from "./area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "./calling.ts";
 import { type CallValues, callValues, type Given } from "./values.ts";
 import type { Area, Flag, Verb } from "./verbs.ts";
-import { watch } from "./watch.ts";
+import { watch } from "../kernel/watch.ts";
 
 /**
  * `sallyport projects …`: every verb of one area of the table.

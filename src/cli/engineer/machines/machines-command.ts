@@ -5,7 +5,7 @@ import { escaped, formatOf, render, Table } from "../../kernel/output.ts";
 import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import type { Area } from "../verbs.ts";
-import { watch } from "../watch.ts";
+import { watch } from "../../kernel/watch.ts";
 import { askCustomer, followWish, inventoryOf, tellRequest, type Wish } from "./following.ts";
 import { joinLine, NEXT_STEPS, usableFields } from "./join-line.ts";
 import { whyOf } from "./machine-words.ts";

@@ -9,7 +9,7 @@ import { COMMON, describeFlag, WATCH } from "../area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES, isNotFound } from "../exit-codes.ts";
 import type { ValueSchema, Verb } from "../verbs.ts";
-import { watch } from "../watch.ts";
+import { watch } from "../../kernel/watch.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

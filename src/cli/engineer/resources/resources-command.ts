@@ -8,7 +8,7 @@ import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES, isNotFound } from "../exit-codes.ts";
 import { type CallValues, callValues } from "../values.ts";
 import type { Area, Flag, Verb } from "../verbs.ts";
-import { watch } from "../watch.ts";
+import { watch } from "../../kernel/watch.ts";
 import { FollowedRows, keyOf } from "./followed-rows.ts";
 import { getHelp, getResource, healthOf, seenOf, whyOf } from "./resource-detail.ts";
 

@@ -1,33 +1,28 @@
-import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { parseArgs } from "node:util";
 import { systemClock } from "../../base/clock.ts";
-import { DEFAULT_NAMES, objectName } from "../../crds/group.ts";
+import { objectName } from "../../crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
 import type { LentBinding } from "../../crds/kinds/lending.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
-import { Client } from "../../kube/client/client.ts";
-import { connect } from "../../kube/client/connection.ts";
+import type { Client } from "../../kube/client/client.ts";
 import { collectionPath } from "../../kube/objects/paths.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
-import { type Approval, approvalOf, approvalText, CODES, decisionOf, isAccepted } from "./approval.ts";
+import { type Approval, approvalOf, approvalText, decisionOf, isAccepted, planText } from "./approval.ts";
+import { currentOf } from "./current-params.ts";
+import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 
-const HELP = `usage: sallyport approve NAME [--minutes 60] [--namespace ${DEFAULT_NAMES.grantsNamespace}] [options]
+const HELP = `usage: sallyport approve NAME [--minutes 60] [options]
 
 For an approver in the customer's cluster: shows a request and its plan, asks, and approves it, with your own kubeconfig and
 your own rights. Where approvers lend (lending.mode=approver), it also makes the bindings that the plan needs; they are taken
 from the frozen request, not from what the operator shows. Called again, it makes those that are missing.
 
-  --minutes N         how long it may run from the approval on; default 60, or less where the request allows less
-  --plan-hash HASH    the plan that you have read, sha256:…; another one is not approved
-  --yes               do not ask; a destructive plan then needs --plan-hash
-  --namespace NAME    where requests live; default ${DEFAULT_NAMES.grantsNamespace}
-  --kubeconfig FILE   default: KUBECONFIG, then ~/.kube/config
-  --context NAME      default: the file's current one
-  --help              this text
+  --minutes N           how long it may run from the approval on; default 60, or less where the request allows less
+  --plan-hash HASH      the plan that you have read, sha256:…; another one is not approved
+  --yes                 do not ask; a destructive plan then needs --plan-hash
+${CLUSTER_FLAGS_HELP}  --help                this text
 
 Exit codes:
   ${CODES.done}  approved, and lent where that is yours to do
@@ -44,16 +39,8 @@ export const approveCommand: Command = {
   summary: "Approves a request in the customer's cluster, with your own kubeconfig.",
   help: async () => HELP,
   async run(args, signal) {
-    const options = parsed(args);
-    const { kubeconfig, context, namespace, name } = options;
-    const connection = await friendly(() =>
-      connect({ kubeconfig, ...(context !== undefined && { context }), userAgent: "sallyport-approve" }),
-    );
-    try {
-      return await friendly(() => approve(new Client(connection), { ...options, namespace, name }, signal));
-    } finally {
-      await connection.close();
-    }
+    const wanted = parsed(args);
+    return inCluster(wanted, (client) => approve(client, wanted, signal));
   },
 };
 
@@ -66,6 +53,7 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
     throw new FriendlyError(`there is no request ${name} in ${namespace}`, { exitCode: CODES.notFound });
   }
   const approval = approvalOf(grant, wanted, systemClock.wallNow());
+  process.stdout.write(planText(grant, await currentOf(client, grant.spec.commands, signal)));
   process.stdout.write(approvalText(approval));
   await consent(approval, wanted, signal);
   // A dry run of all bindings first, so that a missing right leaves nothing half-done.
@@ -137,57 +125,27 @@ async function ownName(client: Client, signal: AbortSignal): Promise<string | un
   }
 }
 
-async function friendly<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ApiError) {
-      throw new FriendlyError(escaped(error.message, ""), { cause: error, exitCode: exitCodeOf(error) });
-    }
-    // A kubeconfig that is missing or unusable: the message is enough, without a stack trace.
-    if (error instanceof Error && (error.message.startsWith("kubeconfig ") || "code" in error)) {
-      throw new FriendlyError(error.message, { cause: error });
-    }
-    throw error;
-  }
-}
-
-function exitCodeOf(error: ApiError): number {
-  if (error.isForbidden || error.isUnauthorized) return CODES.refused;
-  if (error.isTransient) return CODES.unavailable;
-  return error.isConflict || error.isInvalid ? CODES.conflict : CODES.failed;
-}
-
 const OPTIONS = {
   minutes: { type: "string" },
   "plan-hash": { type: "string" },
   yes: { type: "boolean", default: false },
-  namespace: { type: "string", default: DEFAULT_NAMES.grantsNamespace },
-  kubeconfig: { type: "string" },
-  context: { type: "string" },
 } as const;
 
 function parsed(args: readonly string[]) {
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const [name, ...more] = positionals;
-    if (name === undefined || more.length > 0) throw new Error("it takes the name of one request");
-    const { minutes, yes, namespace, context } = values;
-    if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes))
-      throw new Error("--minutes takes a number of minutes");
-    const kubeconfig = values.kubeconfig ?? process.env.KUBECONFIG?.split(delimiter).find((path) => path !== "");
-    return {
-      // The vendor writes `ar_…`; the object's name is the same id in Kubernetes' spelling.
-      name: objectName(name),
-      yes,
-      namespace,
-      context,
-      minutes: minutes === undefined ? undefined : Number(minutes),
-      planHash: values["plan-hash"],
-      kubeconfig: kubeconfig ?? join(homedir(), ".kube", "config"),
-    };
-  } catch (error) {
-    const words = error instanceof Error ? error.message.replace(/\. To specify.*$/s, "") : String(error);
-    throw new UsageError(`${words}. See sallyport approve --help`, { cause: error });
-  }
+  const { values, positionals } = typed("sallyport approve", args, OPTIONS);
+  const [name, ...more] = positionals;
+  const wrong = (why: string): UsageError => new UsageError(`${why}. See sallyport approve --help`);
+  if (name === undefined || more.length > 0) throw wrong("it takes the name of one request");
+  const { minutes, yes, namespace, context, kubeconfig } = values;
+  if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes)) throw wrong("--minutes takes a number of minutes");
+  return {
+    // The vendor writes `ar_…`; the object's name is the same id in Kubernetes' spelling.
+    name: objectName(name),
+    yes,
+    namespace,
+    context,
+    kubeconfig,
+    minutes: minutes === undefined ? undefined : Number(minutes),
+    planHash: values["plan-hash"],
+  };
 }
