@@ -101,7 +101,7 @@ async function request(
     const acceptStale = given.texts[ACCEPT_STALE.name]?.[0] === "true";
     const queue: CallValues = { ...byId(id), body: acceptStale ? { acceptStale } : undefined };
     const queued = await call(verb.area, "queue", queue, signal).catch((error: unknown) => {
-      surroundings.error(`${id} is proposed and not queued\n`);
+      surroundings.error(`${escaped(id, "")} is proposed and not queued\n`);
       throw error;
     });
     if (given.texts.wait?.[0] !== "true") {

@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { pastedLine } from "../../contract/wire/pasted-line.ts";
 import type { Whoami } from "../../contract/workspaces/whoami.ts";
 import { type Command, UsageError } from "../kernel/command.ts";
 import { type Format, formatOf, render } from "../kernel/output.ts";
@@ -162,7 +163,9 @@ async function allPages(verb: Verb, values: CallValues, call: CallRoute, signal:
 }
 
 function tellOfMore(answer: unknown, { error }: Surroundings): void {
-  if (isPage(answer) && answer.nextCursor !== null) error(`there are more: --all, or --cursor ${answer.nextCursor}\n`);
+  if (!isPage(answer) || answer.nextCursor === null) return;
+  const next = pastedLine`, or --cursor ${answer.nextCursor}` ?? "";
+  error(`there are more: --all${next}\n`);
 }
 
 /** Prints of a list its items, and the same for an answer that holds one list and nothing else. */

@@ -3,6 +3,7 @@ import { ACCESS_VERBS } from "./access.ts";
 import { findVerb } from "./area-command.ts";
 import { DEBUG_VERBS } from "./debug/debug-command.ts";
 import { MACHINE_VERBS } from "./machines/machines-command.ts";
+import { DEPLOYMENT_VERBS } from "./releases/deployments-command.ts";
 import { RELEASE_VERBS } from "./releases/releases-command.ts";
 import type { Area, Flag } from "./verbs.ts";
 
@@ -44,6 +45,7 @@ const WORDS_AFTER: Readonly<Record<string, string[]>> = { completion: ["bash", "
 const OTHER_VERBS: Readonly<Record<string, readonly string[]>> = {
   "access-requests": ACCESS_VERBS,
   "debug-sessions": DEBUG_VERBS,
+  deployments: DEPLOYMENT_VERBS,
   machines: MACHINE_VERBS,
   releases: RELEASE_VERBS,
 };

@@ -7,6 +7,7 @@ import { completionCommand, completions } from "./completion.ts";
 import { DEBUG_VERBS, debugCommand } from "./debug/debug-command.ts";
 import { loginCommand, logoutCommand, profilesCommand } from "./login-command.ts";
 import { MACHINE_VERBS, machinesCommand } from "./machines/machines-command.ts";
+import { DEPLOYMENT_VERBS, deploymentsCommand } from "./releases/deployments-command.ts";
 import { RELEASE_VERBS, releasesCommand } from "./releases/releases-command.ts";
 import { rolloutsCommand } from "./releases/rollouts-command.ts";
 import { RESOURCE_VERBS, resourcesCommand } from "./resources/resources-command.ts";
@@ -24,6 +25,7 @@ const SPECIAL: Readonly<Record<string, { readonly verbs: readonly string[]; read
   {
     "access-requests": { verbs: ACCESS_VERBS, command: accessCommand },
     "debug-sessions": { verbs: DEBUG_VERBS, command: debugCommand },
+    deployments: { verbs: DEPLOYMENT_VERBS, command: deploymentsCommand },
     machines: { verbs: MACHINE_VERBS, command: machinesCommand },
     releases: { verbs: RELEASE_VERBS, command: releasesCommand },
     resources: { verbs: RESOURCE_VERBS, command: resourcesCommand },

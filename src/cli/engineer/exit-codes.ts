@@ -5,7 +5,7 @@ import { escaped } from "../kernel/output.ts";
 /** Exit codes for scripts. A code never changes its meaning. */
 export const EXIT_CODES = {
   done: { code: 0, about: "done" },
-  failed: { code: 1, about: "failed here: a file, a profile, a bug" },
+  failed: { code: 1, about: "failed here: a file, a profile, a bug; deployments diff: there is a difference" },
   usage: { code: 2, about: "called wrongly" },
   attention: { code: 3, about: "resources list --attention: there are some" },
   credential: { code: 4, about: "not signed in, or not allowed (401, 403)" },

@@ -4,6 +4,7 @@ import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { systemClock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
+import { FriendlyError } from "../kernel/command.ts";
 import type { Surroundings, ToolAnswer } from "./calling.ts";
 
 export const processSurroundings: Surroundings = {
@@ -26,8 +27,10 @@ function runTool(program: string, args: readonly string[], signal: AbortSignal):
     execFile(program, [...args], { maxBuffer: MAX_TOOL_BYTES, signal }, (error, stdout, stderr) => {
       if (error === null) resolve({ code: 0, stdout, stderr });
       else if (typeof error.code === "number") resolve({ code: error.code, stdout, stderr });
-      else if ((error as NodeJS.ErrnoException).code === "ENOENT") resolve(undefined);
-      else reject(signal.aborted ? signal.reason : error);
+      else if (error.code === "ENOENT") resolve(undefined);
+      else if (error.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
+        reject(new FriendlyError(`${program} said more than ${MAX_TOOL_BYTES} bytes, and was ended`, { cause: error }));
+      } else reject(signal.aborted ? signal.reason : error);
     });
   });
 }

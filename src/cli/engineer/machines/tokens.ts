@@ -1,7 +1,7 @@
 import { open, unlink } from "node:fs/promises";
 import type { JoinToken, NewJoinToken } from "../../../contract/machines/machines.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
-import { formatOf, render } from "../../kernel/output.ts";
+import { escaped, formatOf, render } from "../../kernel/output.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
 import { joinLine, NEXT_STEPS, usableFields } from "./join-line.ts";
 import { secondsOf, type Typed } from "./typed.ts";
@@ -36,7 +36,7 @@ export async function mintToken(
       out(render({ id, expiresAt, maxJoins, pin: made.controlPlanePin, line, ...shown }, format));
       return;
     }
-    error(`token ${id}: for ${maxJoins} machines, until ${expiresAt}\n`);
+    error(`${escaped(`token ${id}: for ${maxJoins} machines, until ${expiresAt}`, "")}\n`);
     if (place === "out") out(`${secret}\n`);
     else error(`the join string is in ${place.file}; it is a secret\n`);
     if (line === null) error("no join server has told its key: there is no line to run\n");

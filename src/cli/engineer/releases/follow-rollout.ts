@@ -43,7 +43,7 @@ export async function followRollout(
   const endsMs = clock.monotonicMs() + timeoutMs;
   const table = new Table(COLUMNS);
   let before = new Map<string, string>();
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     const look = await read(wanted, isOnce ? [...ON_ITS_WAY, "updated"] : ON_ITS_WAY, call, signal);
     const items = new Map(look.items);
     // What is on its way no more is shown once more, as it is now.
@@ -77,6 +77,7 @@ export async function followRollout(
       if (failed > 0) return EXIT_CODES.notRun.code;
       return isOver ? EXIT_CODES.done.code : EXIT_CODES.timeout.code;
     }
+    if (isFirst) error(`${summary}; followed until none is on its way, or Ctrl-C\n`);
     const pauseMs = POLL_MS * look.pages;
     if (clock.monotonicMs() + pauseMs > endsMs) throw new FriendlyError(summary, { exitCode: EXIT_CODES.timeout.code });
     await sleep(clock, pauseMs, signal);

@@ -34,7 +34,7 @@ function likeKubectl(tags: Tags): Tags {
 /** Every document of a text that is YAML or JSON, as kubectl reads it; empty ones are left out. */
 export function documentsIn(file: string, text: string): readonly ReadDocument[] {
   const lineCounter = new LineCounter();
-  const all = parseAllDocuments(text, { version: "1.1", customTags: likeKubectl, lineCounter });
+  const all = parseAllDocuments(text, { version: "1.1", customTags: likeKubectl, lineCounter, logLevel: "error" });
   const documents: readonly Document[] = Array.isArray(all) ? all : [];
   return documents.flatMap((document, index) => {
     const { contents } = document;
@@ -44,7 +44,8 @@ export function documentsIn(file: string, text: string): readonly ReadDocument[]
     const place = placeOf(sourceOf(document) ?? file, index + 1, document, lineCounter);
     if (error !== undefined) {
       const line = error.linePos?.[0].line ?? 1;
-      return { value: undefined, place: { ...place, lineOf: () => line }, fault: firstLine(error.message) };
+      const fault = `${firstLine(error.message)}${templateWords(text)}`;
+      return { value: undefined, place: { ...place, lineOf: () => line }, fault };
     }
     try {
       return { value: document.toJS({ maxAliasCount: 100 }) as unknown, place };
@@ -54,7 +55,13 @@ export function documentsIn(file: string, text: string): readonly ReadDocument[]
   });
 }
 
+/** A template is no YAML, or YAML of another meaning: the parser's words alone do not lead there. */
+export function templateWords(text: string): string {
+  return text.includes("{{") ? "; {{ is of a template: render it first, or release a chart with --helm" : "";
+}
+
 function firstLine(text: string): string {
+  if (text.startsWith("Maximum call stack size")) return "is nested too deep";
   return (text.split("\n")[0] ?? "").replace(/ at line \d+, column \d+:?$/, "");
 }
 
@@ -88,7 +95,7 @@ export function objectsOf(
       refuse(place, fault ?? "is no Kubernetes object");
       return [];
     }
-    if (value.kind !== "List" || !Array.isArray(value.items)) return { object: cleaned(value), place };
+    if (!String(value.kind).endsWith("List") || !Array.isArray(value.items)) return { object: cleaned(value), place };
     return value.items.flatMap((item: unknown, index) => {
       const own = { ...place, lineOf: (path: readonly string[]) => place.lineOf(["items", String(index), ...path]) };
       if (isRecord(item)) return { object: cleaned(item), place: own };

@@ -3,7 +3,7 @@ import { stackFaults } from "../../../contract/deployments/stack-faults.ts";
 import { FriendlyError } from "../../kernel/command.ts";
 import { escaped } from "../../kernel/output.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
-import type { LocatedObject, Place } from "./located-objects.ts";
+import { type LocatedObject, type Place, templateWords } from "./located-objects.ts";
 
 /** A stack for Kubernetes that the platform takes, with what is said of it before it is sent. */
 export interface ReleaseStack {
@@ -49,13 +49,15 @@ export function manifestStack(project: string, given: readonly LocatedObject[], 
     const [, index, inside = ""] = /^resources\.manifests\.config\.objects\.(\d+)\.?(.*)$/.exec(path) ?? [];
     const found = index === undefined ? undefined : sorted[Number(index)];
     if (found === undefined) {
-      faults.say(`${path} ${message}`.trim());
+      // Without a path it is the size of the whole.
+      faults.say(`${path} ${message}${path === "" ? largestOf(sorted) : ""}`.trim());
       continue;
     }
     const [, other] = /resources\.manifests\.config\.objects\.(\d+)$/.exec(message) ?? [];
     const twin = other === undefined ? undefined : sorted[Number(other)]?.place;
     const told = twin === undefined ? message : `is also in ${twin.file}:${twin.lineOf([])}`;
-    faults.add(found.place, inside.split("."), `${nameOf(found.object)}${inside === "" ? "" : `: ${inside}`} ${told}`);
+    const about = `${nameOf(found.object)}${inside === "" ? "" : `: ${inside}`}`;
+    faults.add(found.place, inside.split("."), `${about} ${told}${templateWords(nameOf(found.object))}`);
   }
   faults.end();
   return { stack, what: "objects", counts: countsOf(objects.map(({ kind }) => String(kind))), bytes: bytesOf(stack) };
@@ -76,6 +78,16 @@ export function wholeStack(stack: unknown, place: Place): ReleaseStack {
 function orderOf(object: Readonly<Record<string, unknown>>): string {
   const { namespace, name } = isRecord(object.metadata) ? object.metadata : {};
   return JSON.stringify([object.apiVersion, object.kind, namespace ?? "", name]);
+}
+
+const MAX_LARGEST = 3;
+
+function largestOf(given: readonly LocatedObject[]): string {
+  const largest = given
+    .map(({ object, place }) => ({ bytes: bytesOf(object), text: `${nameOf(object)} of ${place.file}` }))
+    .sort((one, other) => other.bytes - one.bytes)
+    .slice(0, MAX_LARGEST);
+  return `; the largest: ${largest.map(({ bytes, text }) => `${text}, ${bytes}`).join("; ")}`;
 }
 
 function nameOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {

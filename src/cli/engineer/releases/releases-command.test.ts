@@ -5,13 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { scaledClock } from "../../../base/testing/scaled-clock.ts";
 import { newSite, type Site } from "../../../platform/areas/deployments/testing/site.ts";
 import { release, STACK } from "../../../platform/areas/releases/testing/releases.ts";
 import { onEachDatabase, type World } from "../../../platform/testing/harness.ts";
-import { runCli } from "../../run-cli.ts";
-import type { Surroundings } from "../calling.ts";
-import { engineerCommands } from "../engineer-commands.ts";
+import { type Typing, typeCommand } from "./testing/type-command.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -21,43 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-interface Typing {
-  readonly env?: Record<string, string>;
-  /** After each text on standard output. */
-  readonly onOut?: (said: string) => void;
-  /** What a program of the engineer's answers, by its first argument. */
-  readonly tool?: Readonly<Record<string, string>>;
-}
-
-async function type(words: readonly string[], { env = {}, onOut, tool }: Typing = {}) {
-  const said = { out: "", error: "" };
-  const out = (more: string): void => {
-    said.out += more;
-    onOut?.(said.out);
-  };
-  const error = (more: string): void => {
-    said.error += more;
-  };
-  const surroundings: Surroundings = {
-    env: { XDG_CONFIG_HOME: folder, ...env },
-    clock: scaledClock(50),
-    ...{ out, error, isTTY: false },
-    readInput: async () => "",
-    askSecret: undefined,
-    openBrowser: undefined,
-    async runTool(_program, [word = ""]) {
-      if (tool === undefined) return undefined;
-      const stdout = tool[word];
-      return { code: stdout === undefined ? 1 : 0, stdout: stdout ?? "", stderr: "" };
-    },
-  };
-  const commands = engineerCommands(surroundings, []);
-  const command = commands.find(words[0] ?? "");
-  if (command === undefined) throw new Error("there is no such command");
-  const named = [{ ...command, name: words[0] ?? "" }];
-  const code = await runCli(named, words, { out, error }, new AbortController().signal);
-  return { code, ...said };
-}
+const type = (words: readonly string[], typing?: Typing) => typeCommand(folder, words, typing);
 
 onEachDatabase("sallyport release and rollouts", (world: World) => {
   const of = (site: Site) => ({ env: { SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: site.member } });
@@ -119,7 +80,8 @@ onEachDatabase("sallyport release and rollouts", (world: World) => {
       void next[1]();
     };
     const watched = await type(["rollouts", "watch", id], { ...of(site), onOut });
-    expect([watched.code, watched.error, steps]).toEqual([8, "1 updated, 1 failed\n", []]);
+    const followed = /^2 pending; wait for the customer: acme-us; followed until .*\n1 updated, 1 failed\n$/;
+    expect([watched.code, watched.error, steps]).toEqual([8, expect.stringMatching(followed), []]);
     expect(watched.out).toMatch(
       /\nacme-us +group +failed +update-failed +ROLLED_BACK: wave 2: web is not ready; what ran before runs again: .*\n$/,
     );
@@ -152,26 +114,40 @@ it.each([
   ["rel_abc", "sallyport releases promote rel_abc --channel production; then sallyport rollouts watch rel_abc\n"],
   ["rel_abc;$(reboot)", ""],
 ])("the next line to type is shown for an id that no shell reads: %s", async (id, line) => {
+  const made = { id, version: "1.0.0", projectId: "prj_1", createdAt: "2026-01-01T00:00:00.000Z" };
+  await answering(made, async (env) => {
+    const words = ["--project", "shop", "--manifests", join(folder, "web.yaml"), "--version", "1.0.0"];
+    const said = await type(["releases", "create", ...words], { env });
+    expect(said.code, said.error).toBe(0);
+    expect(said.error.split("\n").slice(1).join("\n")).toBe(line);
+  });
+});
+
+/** A platform that gives one answer to everything. */
+async function answering(answer: object, work: (env: Record<string, string>) => Promise<void>): Promise<void> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
-      const made = { id, version: "1.0.0", projectId: "prj_1", createdAt: "2026-01-01T00:00:00.000Z" };
-      response.writeHead(201, { "content-type": "application/json" }).end(JSON.stringify(made));
+      response.writeHead(request.method === "GET" ? 200 : 201, { "content-type": "application/json" });
+      response.end(JSON.stringify(answer));
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   try {
     const { port } = server.address() as AddressInfo;
-    const env = { SALLYPORT_URL: `http://127.0.0.1:${port}`, SALLYPORT_KEY: "sp_w_key" };
-    const file = join(folder, "web.yaml");
-    const made = await type(["releases", "create", "--project", "shop", "--manifests", file, "--version", "1.0.0"], {
-      env,
-    });
-    expect(made.code, made.error).toBe(0);
-    expect(made.error.split("\n").slice(1).join("\n")).toBe(line);
+    await work({ SALLYPORT_URL: `http://127.0.0.1:${port}`, SALLYPORT_KEY: "sp_w_key" });
   } finally {
     server.closeAllConnections();
     server.close();
   }
+}
+
+it.each([
+  ["eyJpZCI6MX0", "there are more: --all, or --cursor eyJpZCI6MX0\n"],
+  ["a;$(reboot)\u001b[2J", "there are more: --all\n"],
+])("the cursor of the next page is shown only where no shell reads it: %j", async (nextCursor, line) => {
+  await answering({ items: [], nextCursor }, async (env) => {
+    expect(await type(["releases", "list"], { env })).toMatchObject({ code: 0, error: line });
+  });
 });
 
 it.each<[readonly string[], RegExp]>([

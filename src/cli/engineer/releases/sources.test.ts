@@ -18,6 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+const OBJECT = "apiVersion: v1\nkind: ConfigMap\n";
 const signal = new AbortController().signal;
 const surroundings = (said?: ToolAnswer, called?: (args: readonly string[]) => void): Surroundings => ({
   ...{ env: {}, isTTY: false, askSecret: undefined, openBrowser: undefined },
@@ -56,12 +57,47 @@ describe("manifests", () => {
   it("that are for kustomize, absent or empty are refused with what helps", async () => {
     const other = await mkdtemp(join(folder, "kustomize-"));
     const from = async (path: string) => (await refusal(stackFromManifests("shop", [path], surroundings()))).message;
-    expect(await from(other)).toMatch(/has no \.yaml, \.yml or \.json file$/);
+    expect(await from(other)).toMatch(
+      /has no \.yaml, \.yml or \.json file right in it; folders below it are not read$/,
+    );
     await writeFile(join(other, "kustomization.yaml"), "resources: []\n");
     expect(await from(other)).toContain("kustomize build");
-    expect(await from(join(other, "nothing"))).toMatch(/cannot be read$/);
+    expect(await from(join(other, "nothing"))).toMatch(/nothing is not there$/);
     await writeFile(join(other, "empty.yaml"), "# nothing\n");
     expect(await from(join(other, "empty.yaml"))).toBe("there is no object to release");
+  });
+
+  it.each<[string, string, RegExp]>([
+    [
+      "a template that is no YAML",
+      "metadata:\n  name: {{ .a }\n",
+      /; \{\{ is of a template: render it first, or .*--helm$/,
+    ],
+    [
+      "a template in a name",
+      `${OBJECT}metadata: {name: "{{ .Release.Name }}"}\n`,
+      /must match pattern .*; \{\{ is of a template/,
+    ],
+    [
+      "a template in place of a name",
+      `${OBJECT}metadata:\n  name: {{ .Release.Name }}\n`,
+      /metadata\.name must be string/,
+    ],
+    [
+      "more than a stack has",
+      `${OBJECT}metadata: {name: a}\ndata: {a: ${"x".repeat(600_000)}}\n`,
+      /524288 are the most; the largest: ConfigMap a of .*\.yaml, 6\d+$/,
+    ],
+    ["nesting without an end", "[".repeat(20_000), /\(document 1\): is nested too deep$/],
+    [
+      "a list of another kind",
+      `apiVersion: v1\nkind: SecretList\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]\n`,
+      /Secret a: kind Secret is never installed/,
+    ],
+  ])("%s is refused with what helps", async (_, text, words) => {
+    const file = join(await mkdtemp(join(folder, "wrong-")), "wrong.yaml");
+    await writeFile(file, text);
+    expect((await refusal(stackFromManifests("shop", [file], surroundings()))).message).toMatch(words);
   });
 
   test("property: the order of files does not change the stack", () => {

@@ -52,7 +52,9 @@ async function filesOf(path: string): Promise<readonly string[]> {
       `${path} is for kustomize: kustomize build ${path} | sallyport release create --manifests - …`,
     );
   }
-  if (names.length === 0) throw new FriendlyError(`${path} has no .yaml, .yml or .json file`);
+  if (names.length === 0) {
+    throw new FriendlyError(`${path} has no .yaml, .yml or .json file right in it; folders below it are not read`);
+  }
   return names.map((name) => join(path, name));
 }
 
@@ -63,9 +65,19 @@ async function contentOf(file: string, { readInput }: Surroundings): Promise<str
   return readFile(file, "utf8").catch(unreadable(file));
 }
 
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: "is not there",
+  ENOTDIR: "is not there",
+  EACCES: "cannot be read by you",
+  EISDIR: "is a folder, and its name is that of a file",
+};
+
 function unreadable(file: string): (cause: unknown) => never {
   return (cause) => {
-    throw new FriendlyError(`${file} cannot be read`, { cause });
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    throw new FriendlyError(UNREADABLE[code] ? `${file} ${UNREADABLE[code]}` : `${file} cannot be read: ${code}`, {
+      cause,
+    });
   };
 }
 
@@ -82,12 +94,13 @@ interface Chart {
 export async function stackFromChart(
   project: string,
   { chart, values, namespace = NAMESPACE }: Chart,
-  { runTool }: Surroundings,
+  { runTool, error }: Surroundings,
   signal: AbortSignal,
 ): Promise<ReleaseStack> {
   if (chart.startsWith("-")) throw new UsageError(`--helm is a chart, not ${chart}`);
   const name = /^[a-z]([-a-z0-9]{0,51}[a-z0-9])?$/.test(project) ? project : "release";
   const args = ["template", name, chart, "--namespace", namespace, "--skip-tests"];
+  error(`helm renders ${escaped(chart, "")}\n`);
   const said = await runTool?.("helm", [...args, ...values.flatMap((file) => ["--values", file])], signal);
   if (said === undefined) {
     throw new FriendlyError(
