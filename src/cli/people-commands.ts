@@ -23,8 +23,8 @@ export function commandsBeside(
     const { engineerCommands } = await import("./engineer/engineer-commands.ts");
     const { processSurroundings } = await import("./engineer/surroundings.ts");
     const { find, listed } = engineerCommands(processSurroundings, names);
-    const named = name === undefined ? undefined : find(name);
+    const named = name === undefined ? undefined : await find(name);
     // Under the word that the person typed, which may be an alias.
-    return named === undefined || name === undefined ? [...known, ...listed] : [{ ...named, name }];
+    return named === undefined || name === undefined ? [...known, ...(await listed())] : [{ ...named, name }];
   };
 }
