@@ -24,13 +24,17 @@ import type { NewSession } from "./debug-sessions/debug-session.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { MachineCluster } from "./machines/machine-cluster.ts";
 import { ReleaseCluster } from "./releases/release-cluster.ts";
+import { ReleaseSecrets } from "./releases/release-secrets.ts";
 
 export interface ClusterOptions {
   readonly client: Client;
   /** Of grants, invocations and managed deployments. */
   readonly namespace: string;
   /** What is off, the agent has no right to. */
-  readonly config: Pick<AgentConfig, "debugModes" | "machines" | "releases">;
+  readonly config: Pick<
+    AgentConfig,
+    "debugModes" | "machines" | "releases" | "releasesSecrets" | "releasesNamespace" | "systemNamespace"
+  >;
   /** Throws when another agent may lead by now; called right before each write. */
   readonly fence: () => void;
   readonly clock: Clock;
@@ -49,6 +53,8 @@ export class Cluster {
   readonly machines: MachineCluster | undefined;
   /** Undefined: releases are off. */
   readonly releases: ReleaseCluster | undefined;
+  /** Undefined: releases bring no secret values. */
+  readonly releaseSecrets: ReleaseSecrets | undefined;
   readonly openGrants = new OpenObjects<AccessGrant>();
   readonly openInvocations = new OpenObjects<OperationInvocation>();
   readonly openSessions = new OpenObjects<DebugSession>(({ status }) => !isFinal(status?.state));
@@ -73,6 +79,9 @@ export class Cluster {
     this.sessions = config.debugModes.length > 0 ? informer(debugSessions) : undefined;
     this.machines = config.machines ? new MachineCluster(options) : undefined;
     this.releases = config.releases ? new ReleaseCluster(options) : undefined;
+    const { releasesNamespace, systemNamespace } = config;
+    const secrets = { ...options, releasesNamespace, namespace: systemNamespace };
+    this.releaseSecrets = config.releases && config.releasesSecrets ? new ReleaseSecrets(secrets) : undefined;
     this.grants.onChange(this.openGrants.changed);
     this.invocations.onChange(this.openInvocations.changed);
     this.sessions?.onChange(this.openSessions.changed);

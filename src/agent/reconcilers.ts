@@ -20,10 +20,12 @@ import type { Names } from "./names/names.ts";
 import type { ClusterNodes } from "./nodes/cluster-nodes.ts";
 import type { Lookups } from "./observe/observation.ts";
 import { ResourceReports } from "./observe/resource-reports.ts";
+import { nameOf } from "./observe/summary.ts";
 import type { Workloads } from "./observe/workloads.ts";
 import type { PlatformLink } from "./platform-link/platform-link.ts";
 import type { Platform } from "./platform-link/routes.ts";
 import type { ReleaseCluster } from "./releases/release-cluster.ts";
+import type { ReleaseSecrets } from "./releases/release-secrets.ts";
 import { Releases } from "./releases/releases.ts";
 import type { Render } from "./releases/render/render-stack.ts";
 
@@ -85,11 +87,12 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
   const { platform, cluster, events, clock, config, rights, link, workloads, snapshots, accepts, relist } = parts;
   const { random, metrics, lookups, nodes, names } = parts;
   const reports = new ResourceReports({ workloads, lookups, nodes, names, clock, random, metrics });
+  const releases = cluster.releases && releasesOf(parts, cluster.releases, cluster.releaseSecrets, reports);
   return new Deployments({
     ...parts,
     snapshot: snapshots.deployments,
     leases,
-    releases: cluster.releases && releasesOf(parts, cluster.releases),
+    releases,
     places: { named: config.deployments, opened: config.namespaces, grantsNamespace: config.grantsNamespace },
     maxWaiting: config.maxWaitingDeployments,
     reportIntervalMs: config.reportIntervalMs,
@@ -109,6 +112,7 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
       applyStatus: (managed, status, signal) => cluster.applyManagedStatus(managed, status, signal),
       resources: reports,
       workloads: (id) => reports.summary(id),
+      installed: (id) => releases?.installed(id),
       relist,
       missing: () => rights.missing,
       offered: (id) => ({
@@ -131,7 +135,12 @@ const MAX_RELEASES = {
   openRollouts: { ofDeployment: 4, inAll: 200, word: "open" },
 } as const;
 
-function releasesOf({ clock, config, render }: ReconcilerParts, cluster: ReleaseCluster): Releases {
+function releasesOf(
+  { clock, config, render }: ReconcilerParts,
+  cluster: ReleaseCluster,
+  secrets: ReleaseSecrets | undefined,
+  reports: Pick<ResourceReports, "members">,
+): Releases {
   const contents = new Capacity({ clock, open: cluster.keptContents, max: MAX_RELEASES.contents });
   const kept = new Capacity({ clock, open: cluster.keptRollouts, max: MAX_RELEASES.rollouts });
   const open = new Capacity({ clock, open: cluster.openRollouts, max: MAX_RELEASES.openRollouts });
@@ -139,7 +148,14 @@ function releasesOf({ clock, config, render }: ReconcilerParts, cluster: Release
   for (const each of [kept, open]) cluster.rollouts.onChange(each.shown);
   const { grantsNamespace, redactNames } = config;
   const room = { contents, rollouts: [kept, open] };
-  return new Releases({ cluster, room, render, grantsNamespace, tellsWords: redactNames === "off", clock });
+  const members = (id: string) =>
+    reports.members(id).map(({ member, health, ...ref }) => ({
+      ...member,
+      name: nameOf(ref),
+      isUnhealthy: health === "unhealthy",
+    }));
+  const tellsWords = redactNames === "off";
+  return new Releases({ cluster, room, render, members, secrets, grantsNamespace, tellsWords, clock });
 }
 
 function requestsOf(parts: ReconcilerParts, commands: Commands): AccessRequests {

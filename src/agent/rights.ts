@@ -9,6 +9,7 @@ import { machinePools } from "../crds/kinds/machine-pool.ts";
 import { releaseContents } from "../crds/kinds/release-content.ts";
 import { rollouts } from "../crds/kinds/rollout.ts";
 import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
+import { releaseSecretRights } from "../crds/manifests/roles/release-secret-roles.ts";
 import {
   nameSaltRights,
   nodesRights,
@@ -55,6 +56,9 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
     ...(config.debugModes.length > 0 ? debugRights(names) : []),
     ...(config.machines ? machineRights(names) : []),
     ...(config.releases ? releaseRights(names) : []),
+    ...(config.releases && config.releasesSecrets
+      ? releaseSecretRights("agent", { ...names, releasesNamespace: config.releasesNamespace })
+      : []),
   ];
   const required = (): readonly RequiredRight[] => all;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });

@@ -70,6 +70,8 @@ const MANAGED_DEPLOYMENT_CONDITIONS = {
   /** Whether the agent sees the workloads in its namespaces. */
   Observed: ["CachesSynced", "Forbidden", "Starting", "TooLarge", "WatchStale"],
   WorkloadsHealthy: ["AllHealthy", "SomeUnhealthy", "SomeUnknown"],
+  /** Whether what a release installed is as the release has it. */
+  AsReleased: ["NoDrift", "Drifted", "NotCompared"],
 } as const;
 
 const DEBUG_SESSION_CONDITIONS = {
@@ -107,12 +109,12 @@ const ROLLOUT_CONDITIONS = {
     "PlanMade",
     /** The plan's objects may not be applied; `status.plan.refused` names them. */
     "Refused",
+    /** Objects of the customer are in the way, who can let the release have them (spec.takeOver). */
+    "NotOurs",
     "ContentMissing",
     "ContentChanged",
     "DeploymentNotServed",
     "DeadlinePassed",
-    /** It had begun, and what is left to do is not what was approved. */
-    "PlanChanged",
   ],
   Approved: [
     "AwaitingDecision",
@@ -154,6 +156,8 @@ const ROLLOUT_CONDITIONS = {
   ],
   Pruned: ["InProgress", "NothingLeft", "SomeLeft", "ContentMissing", "NamespaceClosed", "TimeOver"],
   Overridden: ["NoOverrides", "FieldsLeft"],
+  /** Of the one that brought what is installed: whether `status.drift` tells all of it. Absent: it was not looked at yet. */
+  Compared: ["AllCompared", "ContentMissing", "ContentChanged", "NamespaceClosed", "NotReadable", "OverridesFull"],
   Permitted: PERMITTED_REASONS,
 } as const;
 

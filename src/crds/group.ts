@@ -19,6 +19,8 @@ export interface InstallationNames {
   readonly lendingMode?: string;
   /** Where the accounts of debug sessions live, and nothing else. Default {@link DEBUG_NAMESPACE}. */
   readonly debugNamespace?: string;
+  /** Where the Secrets of releases live, and nothing else. Default {@link RELEASES_NAMESPACE}. */
+  readonly releasesNamespace?: string;
   /** Of the process that carries debug sessions, in the system namespace. Default {@link TUNNEL_ACCOUNT}. */
   readonly tunnelAccount?: string;
   /** Of the process that lets machines ask, in the system namespace. Default {@link JOIN_ACCOUNT}. */
@@ -28,6 +30,7 @@ export interface InstallationNames {
 }
 
 export const DEBUG_NAMESPACE = "sallyport-debug";
+export const RELEASES_NAMESPACE = "sallyport-releases";
 export const TUNNEL_ACCOUNT = "sallyport-tunnel";
 export const JOIN_ACCOUNT = "sallyport-join";
 export const MACHINES_ACCOUNT = "sallyport-machines";

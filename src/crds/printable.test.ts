@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { errorText, printable, printableLine } from "./printable.ts";
+import { errorText, lineWithoutCommands, printable, printableLine } from "./printable.ts";
 
 test("what a terminal would obey or hide is gone; line breaks and tabs stay", () => {
   expect(printable("a\u001b[31mb\u202ec\u200bd\u0000e\u2028f\u3164g", 99)).toBe("a[31mbcdefg");
@@ -24,6 +24,10 @@ test("any text comes out printable and within its limit", () => {
       expect(clean.isWellFormed()).toBe(true);
     }),
   );
+});
+
+test("a line stays within its limit also where a command in it becomes longer", () => {
+  expect(lineWithoutCommands("kubectl kubectl", 15)).toBe("kube_ctl kube_…");
 });
 
 test("an error is its message, and anything else its text", () => {

@@ -32,7 +32,8 @@ export function printableLine(text: string, maxChars: number): string {
 
 /** As {@link printableLine}, for conditions and events, which hold no command: an approver reads them. */
 export function lineWithoutCommands(text: string, maxChars: number): string {
-  return withoutCommands(printableLine(text, maxChars));
+  // What a command becomes may be longer than it was.
+  return printable(withoutCommands(printableLine(text, maxChars)), maxChars);
 }
 
 /** The message of anything thrown, for a person. Never a stack. */

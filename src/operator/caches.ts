@@ -25,6 +25,7 @@ import { type CustomerPolicy, mergePolicies } from "./gate/policy.ts";
 import { isApproved } from "./grants/open-limit.ts";
 import type { GateFacts } from "./invocations/invocation-reconciler.ts";
 import { drainCommandId } from "./machine-drains/drain-gate.ts";
+import { secretsNamed } from "./rollouts/hands/secret-places.ts";
 import type { KnownContent } from "./rollouts/machine/retention.ts";
 import type { RolloutSurroundings } from "./rollouts/machine/rollout-reconciler.ts";
 import { isOver } from "./rollouts/machine/trail.ts";
@@ -149,9 +150,13 @@ export class Caches {
     return (all ?? []).filter((rollout) => !isOver(rollout)).map(keyOf);
   }
 
+  rolloutsOf(deploymentId: string): readonly Rollout[] {
+    return this.rollouts?.store.byIndex(BY_DEPLOYMENT, deploymentId) ?? [];
+  }
+
   rolloutSurroundings({ spec }: Rollout): RolloutSurroundings {
     return {
-      rollouts: this.rollouts?.store.byIndex(BY_DEPLOYMENT, spec.deploymentId) ?? [],
+      rollouts: this.rolloutsOf(spec.deploymentId),
       policies: this.policies.store.list(),
       deployments: this.deployments.store.list(),
     };
@@ -285,8 +290,9 @@ function ranIn({ spec, status }: OperationInvocation): readonly string[] {
 /** Its objects are read when they are applied: ten contents would be more than everything else that is cached. */
 function knownContent({ metadata, spec }: ReleaseContent): KnownContent {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  const secrets = secretsNamed(spec.objects, spec.deploymentId).map((place) => place.name);
   return {
     metadata: { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: { deploymentId: spec.deploymentId },
+    spec: { deploymentId: spec.deploymentId, secrets: [...new Set(secrets)] },
   };
 }

@@ -66,7 +66,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   const drains = drainController(parts);
   return [
     ...(debug ? [debug.controller] : []),
-    ...(releases ? [releases.controller] : []),
+    ...(releases?.controllers ?? []),
     ...(drains ? [drains] : []),
     grantController(parts, access, roleLending, running),
     invocationController(parts, access, roleLending, running),

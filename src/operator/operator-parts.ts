@@ -34,6 +34,8 @@ export interface OperatorParts {
   readonly serverClock: Clock;
   readonly log: Logger;
   readonly config: OperatorConfig;
+  /** Of this program. */
+  readonly version: string;
 }
 
 export function controller(

@@ -5,7 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { DEBUG_VALIDATING_POLICIES } from "../crds/manifests/admission/debug-admission.ts";
-import { RELEASE_VALIDATING_POLICIES } from "../crds/manifests/admission/release-admission.ts";
+import { releasePolicyNames } from "../crds/manifests/admission/release-admission.ts";
 import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
 import { clusterOf, connect } from "../kube/client/connection.ts";
@@ -30,6 +30,8 @@ export interface OperatorTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  /** Absent in tests. */
+  readonly version?: string;
   /** For tests: in place of what works on the customer's objects. */
   readonly rolloutHands?: RolloutHands;
 }
@@ -42,7 +44,7 @@ const NAME = "sallyport-operator";
  * only then is the lease given back. It talks to the API server alone.
  */
 export async function runOperator(config: OperatorConfig, tools: OperatorTools, signal: AbortSignal): Promise<void> {
-  const { clock, log, registry } = tools;
+  const { clock, log, registry, version = "0.0.0" } = tools;
   const { kubeconfig, grantsNamespace, systemNamespace, deployments: named } = config;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
   const connection = await connect({ ...clusterOf(kubeconfig), userAgent: NAME }, clock);
@@ -65,7 +67,8 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       isLeader: () => elector.isLeader,
       now,
     });
-    const others = [...(debug ? DEBUG_VALIDATING_POLICIES : []), ...(releases ? RELEASE_VALIDATING_POLICIES : [])];
+    const ofReleases = releases ? releasePolicyNames(config.releasesSecrets) : [];
+    const others = [...(debug ? DEBUG_VALIDATING_POLICIES : []), ...ofReleases];
     const looking = { client, clock, log, metrics, mode, others };
     const admission = new AdmissionWatch({ ...looking, everyMs: config.admissionCheckIntervalMs });
     const served = () => caches.servedNamespaces();
@@ -81,7 +84,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       manager.addRunnable({ name: watch.name, needsLeader: false, run: (each) => watch.run(each) });
     }
     const shared = {
-      ...{ client, caches, admission, rights, metrics, clock, serverClock, log, kube, config },
+      ...{ client, caches, admission, rights, metrics, clock, serverClock, log, kube, config, version },
       fence: () => elector.fence(),
       publisher: new EventPublisher(events),
       debugMetrics: debugMetrics(registry),

@@ -8,6 +8,7 @@ import { benchMachines } from "./machines/bench.ts";
 import { findPeer } from "./peer.ts";
 import { benchPlatform } from "./platform/bench.ts";
 import { benchHealth } from "./platform/health.ts";
+import { benchReleases } from "./releases/bench.ts";
 import { benchStory } from "./story.ts";
 import { printed, type Row } from "./table.ts";
 
@@ -16,6 +17,7 @@ npm run bench -- platform [options]
 npm run bench -- health [options]
 npm run bench -- debug [options]
 npm run bench -- machines [options]
+npm run bench -- releases [options]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
@@ -26,10 +28,13 @@ what its reports cost the platform, on PostgreSQL.
 With \`debug\` what debug sessions add to kubectl, beside other ways to the same API server. Needs PostgreSQL.
 With \`machines\` a drain beside kubectl drain: time, calls, and how soon a pod goes whose budget has room;
 what drains at once and 500 machines that wait cost.
+With \`releases\` a release beside kubectl and helm: time, calls, writes, the operator's memory; how soon after the
+promotion its first object is there; and many deployments promoted at once. Needs PostgreSQL and Go.
 
   --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
                   rest, told, churn, reports, confirms; of debug open, kill, pods, throughput, audit, idle;
-                  of machines polls, crowd, free, budgets, freed
+                  of machines polls, crowd, free, budgets, freed; of releases install, unchanged, memory,
+                  promote, together, neighbours
                   (may be given more than once);
                   default: all
   --pods N        sizes of the synced cache, comma-separated; of health the last   (10000,50000)
@@ -48,6 +53,10 @@ what drains at once and 500 machines that wait cost.
   --sessions N    held in one tunnel, of debug                      (100)
   --drained N     pods on the node that is drained, of machines     (1000)
   --drains N      nodes of 100 pods drained at once, of machines    (50)
+  --objects N     of a release                                      (300)
+  --promotions N  over a slow link, of releases                     (50)
+  --followers N   promoted at once, each with its own manager       (1000)
+  --neighbours N  promoted at once in one cluster                   (100)
   --help
 `;
 
@@ -71,6 +80,10 @@ const { values, positionals } = parseArgs({
     churn: { type: "string", default: "300" },
     drained: { type: "string", default: "1000" },
     drains: { type: "string", default: "50" },
+    objects: { type: "string", default: "300" },
+    promotions: { type: "string", default: "50" },
+    followers: { type: "string", default: "1000" },
+    neighbours: { type: "string", default: "100" },
     help: { type: "boolean", default: false },
   },
 });
@@ -89,8 +102,9 @@ const ofPlatform = only === "platform";
 const ofHealth = only === "health";
 const ofDebug = only === "debug";
 const ofMachines = only === "machines";
+const ofReleases = only === "releases";
 const ofCluster = only === undefined;
-if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines ? 1 : 0))
+if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines || ofReleases ? 1 : 0))
   throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
 
 if (ofPlatform) {
@@ -119,6 +133,13 @@ if (ofDebug) {
 if (ofMachines) {
   const sizes = { drained: Number(values.drained), drains: Number(values.drains) };
   rows.push(...(await benchMachines({ ...sizes, wanted, say }, stop.signal)));
+}
+
+if (ofReleases) {
+  const { runs: each = "3", objects, promotions, followers, neighbours } = values;
+  const sizes = { objects: Number(objects), runs: Number(each), promotions: Number(promotions) };
+  const counts = { followers: Number(followers), neighbours: Number(neighbours) };
+  rows.push(...(await benchReleases({ ...sizes, ...counts, wanted, say }, stop.signal)));
 }
 
 const runs = Number(values.runs ?? "5");

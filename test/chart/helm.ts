@@ -20,10 +20,15 @@ export async function helmProgram(say: (line: string) => void, signal: AbortSign
 /**
  * Runs it in an empty environment: without the plugins, repositories and kubeconfig of the person who runs the tests.
  */
-export function runHelm(program: string, args: readonly string[], home: string): Promise<HelmResult> {
+export function runHelm(
+  program: string,
+  args: readonly string[],
+  home: string,
+  timeoutMs = 60_000,
+): Promise<HelmResult> {
   const env = { HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home };
   return new Promise((resolve) => {
-    execFile(program, args, { env, maxBuffer: 64 * 1024 ** 2, timeout: 60_000 }, (error, stdout, stderr) => {
+    execFile(program, args, { env, maxBuffer: 64 * 1024 ** 2, timeout: timeoutMs }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : 1, stdout, stderr });
     });
   });

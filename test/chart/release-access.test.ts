@@ -31,6 +31,11 @@ test.each([
     { kinds: ["Deployment.apps", "Service"], registries: ["r.example/a", "r.example/b"] },
   ],
   ["that may be exposed", { mayExpose: true }],
+  [
+    "that may read what is there, and run as root",
+    { mayRead: { secrets: ["pull", "shop-*"], configMaps: ["ca"], volumeClaims: ["*"] }, podSecurity: "baseline" },
+  ],
+  ["with their secret values", { secrets: true }],
 ])("releases %s add the roles, bindings and policies of src/crds, and nothing else", async (_, options) => {
   const wanted = [...openReleases(NAMES, options), ...openNamespaceToReleases("shop", NAMES)];
   const plain = ({ apiVersion, kind, metadata, ...rest }: Rendered): object => ({
@@ -82,6 +87,19 @@ test("no account of ours holds that role: the operator may lend it in opened nam
   expect(lends.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual(["RoleBinding shop"]);
 });
 
+test("the operator reads what releases may install in opened namespaces, and writes nothing of it", async () => {
+  const objects = await helm.render(on({ kinds: ["Deployment.apps", "Service"] }));
+  const { rules } = one(objects, "ClusterRole", "sallyport-operator-release-members");
+  expect(rules.map(({ resources, verbs }: Rendered) => [resources, verbs])).toEqual([
+    [["deployments"], ["get", "list"]],
+    [["services"], ["get", "list"]],
+  ]);
+  const bound = ofKind(objects, "RoleBinding", "ClusterRoleBinding").filter(
+    ({ roleRef }) => roleRef.name === "sallyport-operator-release-members",
+  );
+  expect(bound.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual(["RoleBinding shop"]);
+});
+
 test("agent and operator are told, and not where releases are off", async () => {
   const objects = await helm.render(example);
   const told = (component: string, all: readonly Rendered[]): object =>
@@ -96,6 +114,10 @@ test("agent and operator are told, and not where releases are off", async () => 
     SALLYPORT_RELEASES_KINDS: "Deployment.apps,Service,ConfigMap,ServiceAccount,Ingress.networking.k8s.io",
     SALLYPORT_RELEASES_REGISTRIES: "registry.example.com/shop,registry.example.com/base",
     SALLYPORT_RELEASES_MAY_EXPOSE: "true",
+    SALLYPORT_RELEASES_MAY_READ_SECRETS: "registry-pull,shop-*",
+    SALLYPORT_RELEASES_MAY_READ_CONFIG_MAPS: "cluster-ca",
+    SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS: "",
+    SALLYPORT_RELEASES_POD_SECURITY: "restricted",
   });
   const off = await helm.render({ ...REQUIRED, namespaces: ["shop"] });
   expect([told("agent", off), told("operator", off)]).toEqual([{}, {}]);
@@ -106,6 +128,9 @@ test.each<[object, RegExp]>([
   [{ rbac: { scope: "namespaces" } }, /releases\.enabled is true and rbac\.scope is namespaces/],
   [{ releases: { enabled: true, kinds: ["Secret"] } }, /releases.*kinds/s],
   [{ releases: { enabled: true, registries: ["r.example/'] || true || ['"] } }, /releases.*registries/s],
+  [{ releases: { enabled: true, mayRead: { secrets: ["a'] || true || ['"] } } }, /releases.*secrets/s],
+  [{ releases: { enabled: true, mayRead: { secrets: ["*-a"] } } }, /releases.*secrets/s],
+  [{ releases: { enabled: true, podSecurity: "privileged" } }, /releases.*podSecurity/s],
 ])("with %j it is refused, in words", async (more, words) => {
   await expect(helm.render({ ...on(), ...more })).rejects.toThrow(words);
 });
@@ -123,3 +148,46 @@ test("on servers that cannot stamp names, the stampers are left out", async () =
   expect(kinds).toContain("ValidatingAdmissionPolicy");
   expect(kinds).not.toContain("MutatingAdmissionPolicy");
 });
+
+test("without releases.secrets no role of ours reaches a Secret of a release, and there is no place for one", async () => {
+  const rights = ofKind(await added(on()), ...RBAC).flatMap(({ rules = [] }) => rules);
+  expect(JSON.stringify(rights)).not.toContain('"secrets"');
+  expect(JSON.stringify(await added(on()))).not.toContain('sallyport-releases"}');
+});
+
+test("the rights that releases.secrets adds are one golden file; the role of a rollout gains no read", async () => {
+  const before = new Set((await added(on())).map((each) => JSON.stringify(each)));
+  const own = (await added(on({ secrets: true }))).filter((each) => !before.has(JSON.stringify(each)));
+  const text = ofKind(own, "Namespace", "Secret", ...RBAC)
+    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({
+      metadata,
+      ...rest,
+    }))
+    .sort(byKey)
+    .map((object) => stringify(object))
+    .join("---\n");
+  await expect(text).toMatchFileSnapshot("golden/rbac-release-secrets.yaml");
+  const { rules } = one(own, "ClusterRole", "sallyport-op-release-apply");
+  const ofSecrets = rules.filter(({ resources }: Rendered) => resources.includes("secrets"));
+  expect(ofSecrets.map(({ verbs }: Rendered) => verbs)).toEqual([["create", "delete"]]);
+});
+
+test("agent and operator are told of releases.secrets and its namespace, which always has a bound", async () => {
+  const values = on({ secrets: true, namespace: "vault-of-releases" }, { quota: { create: false, releaseSecrets: 7 } });
+  const objects = await helm.render(values);
+  for (const component of ["agent", "operator"]) {
+    expect(envOf(podOf(objects, `sallyport-${component}`))).toMatchObject({
+      SALLYPORT_RELEASES_SECRETS: "true",
+      SALLYPORT_RELEASES_NAMESPACE: "vault-of-releases",
+    });
+  }
+  const quota = ofKind(objects, "ResourceQuota").find(({ metadata }) => metadata.namespace === "vault-of-releases");
+  expect(quota?.spec).toEqual({ hard: { "count/secrets": "7" } });
+});
+
+test.each(["sallyport-grants", "sallyport-system", "shop", "default"])(
+  "a namespace for Secrets of releases that something else uses is refused: %s",
+  async (namespace) => {
+    await expect(helm.render(on({ secrets: true, namespace }))).rejects.toThrow(/choose a namespace that nothing else/);
+  },
+);

@@ -5,6 +5,7 @@ const of = (metric: string, labels: string): string =>
   `${metric}{cluster="east",namespace="sallyport-system",pod="pod-0",${labels}}`;
 const ended = (result: string): string => of("sallyport_rollouts_total", `action="update",result="${result}"`);
 const rollouts = (state: string): string => of("sallyport_rollouts", `state="${state}"`);
+const drift = of("sallyport_drift", 'kind="ConfigMap"');
 const objects = (verb: string): string => of("sallyport_rollout_objects_total", `verb="${verb}"`);
 
 /** Of each alert on releases. */
@@ -38,6 +39,11 @@ export const RELEASE_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [rollouts("AwaitingApproval"), "1x60"],
       [rollouts("Failed"), "1x60"],
     ],
+  },
+  SallyportDriftDetected: {
+    at: "40m",
+    fires: [[drift, "0x5 1x60"]],
+    quiet: [[drift, "0x5 1x20 0x2 1x60"]],
   },
   SallyportPruneFailed: {
     at: "10m",

@@ -27,7 +27,7 @@ const SERVER = `require("http").createServer((asked, answer) => {
   }).listen(${PORT});`;
 const ORDERS = 'n=0; while :; do n=$((n + 1)); echo "order $n served"; sleep 1; done';
 
-const RESTRICTED = {
+export const RESTRICTED = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
   runAsNonRoot: true,

@@ -204,6 +204,7 @@ class Model {
   #next(record: ReleaseRecord, target: { readonly releaseId: string | null } | undefined) {
     return nextReleaseStep({
       ...{ record, target, isLeased: true, note: undefined, stack: undefined, tellsWords: true },
+      ...{ trouble: undefined, members: [] },
       rollouts: this.rollouts.map(({ rollout }) => rollout),
       releaseOf: ({ spec }) =>
         this.rollouts.find((each) => each.rollout.spec.rolloutId === spec.rolloutId)?.releaseId ?? undefined,

@@ -48,6 +48,11 @@ export const QUOTA_VALUES: Branch = branch(
     managedDeployments: count(1_000, 1, "Deployments that the vendor lists."),
     rollouts: count(5_000, 1, "With `releases.enabled`: rollouts, running and ended."),
     releaseContents: count(200, 1, "With `releases.enabled`: what releases install, up to 1.4 MiB each."),
+    releaseSecrets: count(
+      500,
+      1,
+      "With `releases.secrets`: Secrets in `releases.namespace`, which gets a quota of its own.",
+    ),
     serviceAccounts: count(1_000, 1, "Accounts of grants; they go with a grant's end."),
   },
 );

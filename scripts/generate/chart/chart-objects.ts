@@ -17,6 +17,7 @@ export const MARKS: Required<InstallationNames> = {
   roleKind: "mark-role-kind",
   lendingMode: "mark-lending-mode",
   debugNamespace: DEBUG_NAMESPACE,
+  releasesNamespace: "mark-releases-namespace",
   tunnelAccount: "mark-tunnel-account",
   joinAccount: "mark-join-account",
   machinesAccount: "mark-machines-account",
@@ -30,6 +31,7 @@ const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
   lendingMode: "{{ $.Values.lending.mode }}",
   roleKind: '{{ include "sallyport.roleKind" $ }}',
   debugNamespace: DEBUG_NAMESPACE,
+  releasesNamespace: "{{ $.Values.releases.namespace }}",
   tunnelAccount: '{{ include "sallyport.account" (dict "root" $ "component" "tunnel") }}',
   joinAccount: '{{ include "sallyport.account" (dict "root" $ "component" "join") }}',
   machinesAccount: '{{ include "sallyport.account" (dict "root" $ "component" "machines") }}',
@@ -97,7 +99,8 @@ export function operationOf(role: string): string | undefined {
   return found && `(index $.Values.operations "${found.plugin}" "${found.name}" "enabled")`;
 }
 
-const MARK = "mark-(?:system|grants|agent|operator|tunnel|join|machines)-\\w+|mark-role-kind|mark-lending-mode";
+const MARK =
+  "mark-(?:system|grants|releases|agent|operator|tunnel|join|machines)-\\w+|mark-role-kind|mark-lending-mode";
 const BARE_MARK = new RegExp(`^( *(?:- )?(?:\\w+: )?)(${MARK})$`, "gm");
 
 /** A name that stands alone is quoted: a namespace may be called 12345, a release true. */

@@ -1,5 +1,7 @@
 import type { Manifest } from "../../../src/crds/manifest.ts";
+import { RELEASE_SECRET_POLICIES } from "../../../src/crds/manifests/admission/release-objects/secret-admission.ts";
 import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
+import { releaseSecretRbac, releaseSecretRoles } from "../../../src/crds/manifests/roles/release-secret-roles.ts";
 import { groupOf, RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
 import { MARKS, object, when } from "./chart-objects.ts";
 
@@ -8,6 +10,11 @@ const VALUES = {
   kinds: "mark-release-kinds",
   registries: "mark-release-registries",
   mayExpose: "mark-release-exposure",
+  secrets: "mark-release-secrets-read",
+  configMaps: "mark-release-config-maps-read",
+  volumeClaims: "mark-release-volume-claims-read",
+  podSecurity: "mark-release-pod-security",
+  bringsSecrets: "mark-release-values",
 } as const;
 /** A list of CEL in single quotes, which a YAML string of either style takes as they are. */
 const joined = (value: string): string => `{{ join "', '" $.Values.releases.${value} }}`;
@@ -15,17 +22,38 @@ const EXPRESSIONS: ReadonlyMap<string, string> = new Map([
   [VALUES.kinds, joined("kinds")],
   [VALUES.registries, joined("registries")],
   [VALUES.mayExpose, "{{ $.Values.releases.mayExpose }}"],
+  [VALUES.secrets, joined("mayRead.secrets")],
+  [VALUES.configMaps, joined("mayRead.configMaps")],
+  [VALUES.volumeClaims, joined("mayRead.volumeClaims")],
+  [VALUES.podSecurity, "{{ $.Values.releases.podSecurity }}"],
+  [VALUES.bringsSecrets, "{{ $.Values.releases.secrets }}"],
 ]);
+
+const BRINGS_SECRETS = "$.Values.releases.secrets";
+const OF_SECRETS = releaseSecretRoles(MARKS);
 
 /** What releases add: roles and their bindings, and the admission policies. */
 export function releaseTemplates(): string {
-  const roles = openReleases(MARKS).filter(({ apiVersion }) => apiVersion.startsWith("rbac.authorization.k8s.io/"));
-  const options = { kinds: [VALUES.kinds], registries: [VALUES.registries], mayExpose: VALUES.mayExpose };
+  const roles = openReleases(MARKS, { secrets: true }).filter(({ apiVersion }) =>
+    apiVersion.startsWith("rbac.authorization.k8s.io/"),
+  );
+  const options = {
+    ...{ kinds: [VALUES.kinds], registries: [VALUES.registries], mayExpose: VALUES.mayExpose },
+    mayRead: {
+      ...{ secrets: [VALUES.secrets], configMaps: [VALUES.configMaps], volumeClaims: [VALUES.volumeClaims] },
+    },
+    podSecurity: VALUES.podSecurity,
+    secrets: VALUES.bringsSecrets,
+  };
   const policies = openReleases(MARKS, options).filter(({ apiVersion }) =>
     apiVersion.startsWith("admissionregistration.k8s.io/"),
   );
   const isStamper = ({ kind }: Manifest): boolean => kind.startsWith("Mutating");
+  const [salt = ""] = releaseSecretRbac(MARKS)
+    .filter(({ kind }) => kind === "Secret")
+    .map((each) => object(each));
   return when(".Values.releases.enabled", [
+    when(BRINGS_SECRETS, [salt]),
     when(".Values.rbac.create", [...roles.map(roleTemplate), openedNamespaces()]),
     when('ne .Values.admission.mode "external"', [
       ...policies.filter((each) => !isStamper(each)).map(policyTemplate),
@@ -38,18 +66,22 @@ export function releaseTemplates(): string {
 }
 
 function policyTemplate(policy: Manifest): string {
-  return [...EXPRESSIONS].reduce((text, [mark, expression]) => text.replaceAll(mark, expression), object(policy));
+  const text = [...EXPRESSIONS].reduce((all, [mark, expression]) => all.replaceAll(mark, expression), object(policy));
+  const isOfSecrets = RELEASE_SECRET_POLICIES.some((name) => name === policy.metadata.name);
+  return isOfSecrets ? when(BRINGS_SECRETS, [text]) : text;
 }
 
 /** A kind that releases may not install has no rule; without the look at the policies the operator has no right to it. */
 function roleTemplate(role: Manifest): string {
   const text = object(role);
   if (role.metadata.name.endsWith("-self-check")) return when(".Values.rbac.selfCheck", [text]);
-  if (!role.metadata.name.startsWith("sallyport-op-")) return text;
+  if (OF_SECRETS.some(({ name }) => name === role.metadata.name)) return when(BRINGS_SECRETS, [text]);
+  if (!/^sallyport-op-|-release-members$/.test(role.metadata.name)) return text;
   const [head = "", ...rules] = text.split(/^(?= {2}- apiGroups:)/m);
   const kinds = Object.entries(RELEASE_RESOURCES);
   const own = rules.map((rule, index) => {
     const [kind, resource] = kinds[index] ?? [];
+    if (rule.includes("- secrets\n")) return when(BRINGS_SECRETS, [rule]);
     if (kind === undefined || resource === undefined) return rule;
     if (!rule.includes(`- ${resource}\n`) || !rule.includes(groupOf(kind))) throw new Error(`${kind} has another rule`);
     return when(`has ${JSON.stringify(kind)} $.Values.releases.kinds`, [rule]);

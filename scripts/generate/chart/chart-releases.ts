@@ -1,5 +1,7 @@
+import { READ_PATTERN } from "../../../src/crds/released/may-read.ts";
+import { POD_SECURITY_LEVELS } from "../../../src/crds/released/pod-security.ts";
 import { RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
-import { type Branch, branch, flag, leaf, list } from "./chart-value.ts";
+import { type Branch, branch, flag, type Leaf, leaf, list, NAMESPACE, text, words } from "./chart-value.ts";
 
 const KINDS = Object.keys(RELEASE_RESOURCES);
 
@@ -25,5 +27,33 @@ export const RELEASES_VALUES: Branch = branch(
       false,
       "Let a release bring Ingresses and Services of other types than ClusterIP. `externalIPs` are refused either way.",
     ),
+    mayRead: branch(
+      "Objects of the namespace that a release may read by name though it does not bring them: names, and beginnings of names that end with `*`. Empty: none.",
+      {
+        secrets: readable(
+          "Secrets: of variables, volumes, `imagePullSecrets` and the certificates of Ingresses. Those that the deployment's `externalBindings` name belong here.",
+        ),
+        configMaps: readable("ConfigMaps, of variables and volumes."),
+        volumeClaims: readable("Volume claims of pods, and those that a StatefulSet finds under its own names."),
+      },
+    ),
+    podSecurity: words(
+      "restricted",
+      POD_SECURITY_LEVELS,
+      "Level of Pod Security that pods of a release are held to. `baseline` lets containers run as root and keep capabilities; it is needed for Windows.",
+    ),
+    secrets: flag(
+      false,
+      "Let a release bring the secret values of its configuration, as an immutable Secret in its namespace. Off: such a release is refused, and you keep the values in a Secret of your own. On: accounts of rollouts may make and delete these Secrets there, and the operator reads the ones that the agent leaves in `releases.namespace` (docs/releases.md).",
+    ),
+    namespace: text(
+      "sallyport-releases",
+      "With `secrets`: where the agent leaves these Secrets. It is made, and holds nothing else.",
+      NAMESPACE,
+    ),
   },
 );
+
+function readable(doc: string): Leaf {
+  return list(doc, [], { type: "string", pattern: READ_PATTERN.source, maxLength: 253 });
+}

@@ -1,5 +1,5 @@
 /** A value that an installer may set: its default, what it may be, and its meaning. */
-interface Leaf {
+export interface Leaf {
   readonly kind: "leaf";
   readonly fallback: unknown;
   readonly schema: object;

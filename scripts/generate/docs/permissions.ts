@@ -3,6 +3,7 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { type DebugRole, debugRoles } from "../../../src/crds/manifests/roles/debug-roles.ts";
 import { type MachineRole, machineRoles } from "../../../src/crds/manifests/roles/machine-roles.ts";
 import { type ReleaseRole, releaseRoles } from "../../../src/crds/manifests/roles/release-roles.ts";
+import { type ReleaseSecretRole, releaseSecretRoles } from "../../../src/crds/manifests/roles/release-secret-roles.ts";
 import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 
@@ -64,7 +65,10 @@ export function permissionsPage(): string {
     ...debugRoles(DEFAULT_NAMES).flatMap(debugSection),
     "## Releases",
     "Only with `releases.enabled`, or `deploy/manifests/releases.yaml`; not with `rbac.scope: namespaces`. A kind that `releases.kinds` leaves out has no\nrule. Admission policies narrow the rest: the account that plans changes nothing, the one that carries a rollout out touches nothing but what a\nrelease has installed, the operator binds the role to these two alone and for two hours at most, and what was shown for approval stays as it was.",
-    ...releaseRoles(DEFAULT_NAMES).flatMap(releaseSection),
+    ...releaseRoles(DEFAULT_NAMES, undefined, true).flatMap(releaseSection),
+    "### Secrets of releases",
+    "Only with `releases.secrets`, as is the rule for Secrets above. Admission policies narrow it: the agent makes Secrets that are named after the\ndeployment of their label, immutable and of bounded size; the accounts of a rollout make and delete such Secrets alone, change none, and give their\npods no Secret of another deployment's configuration.",
+    ...releaseSecretRoles(DEFAULT_NAMES).flatMap(releaseSecretSection),
     "## Machines",
     "Only with `machines.enabled`, or `deploy/manifests/machines.yaml`. The right to delete pods is there with `machines.allowForce` alone, and the right to\nhave serving certificates signed with `machines.signServing`; both are shown here. Admission policies narrow the rest: the machine\ncontroller approves its own requests for joins that were let in and renewals of joined machines, changes nothing of a node but what a cordon\nneeds, and evicts pods by their uid; the join server creates joins and drains of machines that leave, and says on a pool where it listens.",
     ...machineRoles(DEFAULT_NAMES, { allowForce: true, signServing: true }).flatMap(machineSection),
@@ -110,6 +114,11 @@ const RELEASE_REACHES: Readonly<Record<ReleaseRole["reach"], string>> = {
 
 function releaseSection({ name, holder, reach, about, rules }: ReleaseRole): readonly string[] {
   return table(name, `${RELEASE_REACHES[reach]}, of the ${holder}`, about, rules);
+}
+
+function releaseSecretSection({ name, holder, reach, about, rules }: ReleaseSecretRole): readonly string[] {
+  const where = reach === "system" ? "in its own namespace" : "in the namespace `sallyport-releases`";
+  return table(name, `${where}, of the ${holder}`, about, rules);
 }
 
 const MACHINE_REACHES: Readonly<Record<MachineRole["reach"], string>> = {

@@ -29,6 +29,10 @@ export const REPORT_WORDS: Words = {
   "body.state.stackState.resources.*.status": ["`Rollout.status.resources[].state`", "running"],
   "body.state.stackState.resources.*.config": ["constant", {}],
   "body.state.stackState.resources.*.lifecycle": ["of the release's stack", "live"],
+  "body.state.stackState.resources.*.outputs": [
+    "with releases, of the workloads that it has installed: replicas, how many are ready, and the image; with `observe.redactNames` its hash",
+    { replicas: 3, ready: 3, image: "registry.example.com/shop/web:1.4.0" },
+  ],
   "body.state.stackState.resources.*.error.code": constant("RESOURCE_FAILED"),
   "body.state.stackState.resources.*.error.message": [
     "`Rollout.status.resources[].message`; with `observe.redactNames` one of the agent's own sentences",
@@ -43,15 +47,27 @@ export const REPORT_WORDS: Words = {
   "body.operationId": ["with releases: the platform's id of the update that the report is about", "duop_7c1f"],
   "body.progressEvents[].type": ["with releases: `DeployingStack` or `CleaningUpStack`", "DeployingStack"],
   "body.progressEvents[].state": ["closed word, or the error of the state", "started"],
+  ...Object.fromEntries(
+    [
+      ["code", "UPDATE_FAILED"],
+      ["message", "it was applied and did not come up (web): web: ImagePullBackOff"],
+      ["internal", false],
+      ["retryable", true],
+      ["context", { wave: 1, waves: 3 }],
+    ].map(([field, example]) => [
+      `body.progressEvents[].state.failed.error.${field}`,
+      ["with releases: the same as `state.error` of this report", example] as const,
+    ]),
+  ),
   "body.progressEvents[].at": ["the agent's clock", "2026-11-20T10:00:00.000Z"],
   "body.progressEvents[].data": ["id of the rollout", { rollout: "duop_7c1f" }],
   "body.state.error.code": ["closed word: why the wanted release is not installed", "RUNNER_DISABLED"],
   "body.state.error.message": [
-    "one of the agent's own sentences, with the platform's id of the release. With releases it quotes the conditions and the plan of the rollout and the customer's words, but not with `observe.redactNames`",
+    "one of the agent's own sentences, with the platform's id of the release. With releases it quotes the conditions and the plan of the rollout, the customer's words, and of what others have changed since the object, the field's path and its manager, but not with `observe.redactNames`",
     "rel_7c1f is not installed: nothing in this cluster installs releases",
   ],
   "body.state.error.context": [
-    "with releases: problems of the stack, objects that the plan refused, the wave, names of contents",
+    "with releases: problems of the stack, objects that the plan refused, the wave, names of contents; objects, paths and managers of fields that others have changed, with `observe.redactNames` their number alone",
     { wave: 1, waves: 3 },
   ],
   "body.state.error.hint": [
@@ -60,6 +76,12 @@ export const REPORT_WORDS: Words = {
   ],
   "body.state.error.internal": constant(false),
   "body.state.error.retryable": ["whether the same could be tried again", false],
+  ...Object.fromEntries(
+    ["source", "httpStatusCode"].map((field) => [
+      `body.state.error.${field}`,
+      ["with releases: an error that the platform has already is sent back as the platform has it", null] as const,
+    ]),
+  ),
   "body.state.environmentInfo.platform": constant("kubernetes"),
   "body.state.environmentInfo.namespace": [
     "names of the opened namespaces that this deployment is accepted for",

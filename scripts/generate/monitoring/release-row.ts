@@ -39,5 +39,12 @@ export const RELEASE_ROW: Row = {
       `sum(increase(sallyport_rollout_conflicts_total{${PROCESS}}${RATE}))`,
       "conflicts",
     ),
+    lines(
+      "Drift",
+      "Objects of installed releases that others have changed or deleted since. Status of the Rollout says which.",
+      "short",
+      `max by (kind) (sallyport_drift{${PROCESS}})`,
+      "{{kind}}",
+    ),
   ],
 };

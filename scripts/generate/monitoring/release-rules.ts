@@ -33,6 +33,14 @@ export const RELEASE_RULES: RuleGroup = {
       description: "{{ $value }} have been {{ $labels.state }} for half an hour.",
     },
     {
+      name: "SallyportDriftDetected",
+      severity: "info",
+      expr: "max by (cluster, namespace, kind) (sallyport_drift) > 0",
+      for: "30m",
+      summary: "Objects of a release in the cluster of {{ $labels.namespace }} are not as they were released.",
+      description: "{{ $value }} of kind {{ $labels.kind }} have been changed by others, or deleted.",
+    },
+    {
       name: "SallyportPruneFailed",
       severity: "warning",
       expr: `sum ${BY} (increase(sallyport_rollout_objects_total{verb="left"}[1h])) > 0`,

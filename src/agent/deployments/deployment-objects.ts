@@ -12,10 +12,12 @@ import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { WorkloadsSummary } from "../observe/summary.ts";
+import type { Installed } from "../releases/installed.ts";
 import { acceptance, type Places } from "./acceptance.ts";
 import type { CapabilityFacts } from "./capabilities.ts";
 import { agentConditions, type ConnectionTrouble, changedConditions, type DeploymentCondition } from "./conditions.ts";
 import { healthNews, statusOf } from "./deployment-status.ts";
+import { driftCondition } from "./release-conditions.ts";
 import { StatusPace } from "./status-pace.ts";
 import { workloadConditions } from "./workload-conditions.ts";
 
@@ -42,6 +44,8 @@ export interface DeploymentObjectPorts {
   readonly trouble: () => ConnectionTrouble;
   /** As last seen; undefined before the first look. */
   readonly workloads: (deploymentId: string) => WorkloadsSummary | undefined;
+  /** What a release has installed; undefined: nothing, or releases are off. */
+  readonly installed: (deploymentId: string) => Installed | undefined;
 }
 
 export interface DeploymentObjectsOptions {
@@ -237,9 +241,10 @@ export class DeploymentObjects {
     const { ports, places, clock } = this.#options;
     const { deploymentId } = managed.spec;
     const accepted = this.accepted(deploymentId);
-    const observed = ports.workloads(deploymentId);
+    const facts = { observed: ports.workloads(deploymentId), installed: ports.installed(deploymentId) };
     const { grantsNamespace } = places;
-    return statusOf(managed, { state, accepted, changed, observed, lastReportedAt, grantsNamespace }, clock.wallNow());
+    const more = { state, accepted, changed, lastReportedAt, grantsNamespace };
+    return statusOf(managed, { ...facts, ...more }, clock.wallNow());
   }
 
   #now(): string {
@@ -248,7 +253,12 @@ export class DeploymentObjects {
 
   #conditionsOf(managed: ManagedDeployment): readonly DeploymentCondition[] {
     const { ports, places } = this.#options;
-    return [...acceptance(managed, places), ...agentConditions(ports.missing(), ports.trouble())];
+    const installed = ports.installed(managed.spec.deploymentId);
+    return [
+      ...acceptance(managed, places),
+      ...agentConditions(ports.missing(), ports.trouble()),
+      ...(installed === undefined ? [] : [driftCondition(installed)]),
+    ];
   }
 
   #record(

@@ -5,7 +5,9 @@ import type {
   ManagedDeploymentStatus,
 } from "../../crds/kinds/managed-deployment.ts";
 import type { WorkloadsSummary } from "../observe/summary.ts";
+import type { Installed } from "../releases/installed.ts";
 import { type DeploymentCondition, mergedConditions } from "./conditions.ts";
+import { releaseOf } from "./release-conditions.ts";
 
 /** Questions about its namespaces, and what lives there: none while it has no namespace. */
 const WHILE_SERVED: readonly string[] = ["Opened", "Observed", "WorkloadsHealthy"];
@@ -19,20 +21,24 @@ export interface StatusFacts {
   readonly changed: readonly DeploymentCondition[];
   /** Undefined before the first look of this process: what was shown stays. */
   readonly observed: WorkloadsSummary | undefined;
+  /** Undefined: no release has installed anything, or releases are off. */
+  readonly installed: Installed | undefined;
   readonly lastReportedAt: string | undefined;
   /** Where the object lies: the line that accepts it names it. */
   readonly grantsNamespace: string;
 }
 
 export function statusOf(managed: ManagedDeployment, facts: StatusFacts, now: Date): ManagedDeploymentStatus {
-  const { state, accepted, lastReportedAt, grantsNamespace } = facts;
-  const conditions = mergedConditions(managed, facts.changed, now);
+  const { state, accepted, installed, lastReportedAt, grantsNamespace } = facts;
+  const merged = mergedConditions(managed, facts.changed, now);
+  const conditions = installed === undefined ? merged.filter(({ type }) => type !== "AsReleased") : merged;
   const { workloads, observedAt, collection } = facts.observed ?? managed.status ?? {};
   return {
     state,
     ...(accepted.length === 0
       ? { acceptanceLine: acceptanceLine(managed.spec.deploymentId, grantsNamespace) }
       : { namespaces: accepted, ...(workloads && { workloads }), ...(observedAt && { observedAt }) }),
+    ...(installed !== undefined && { release: releaseOf(installed) }),
     ...(accepted.length > 0 && collection !== undefined && collection.length > 0 && { collection }),
     observedGeneration: managed.metadata.generation ?? 0,
     ...(lastReportedAt === undefined ? {} : { lastReportedAt }),

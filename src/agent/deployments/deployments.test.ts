@@ -9,6 +9,7 @@ import { Snapshot } from "../kernel/snapshot.ts";
 import type { Report } from "../observe/resource-reports.ts";
 import { type Seen, summaryOf, type WorkloadsSummary } from "../observe/summary.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
+import type { Installed } from "../releases/installed.ts";
 import { NOTHING_WANTED } from "../releases/release-record.ts";
 import { context, DEPLOYMENT } from "../testing/sample.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
@@ -112,6 +113,7 @@ class World {
   summary: WorkloadsSummary | undefined;
   found: Pick<Report, "mode" | "isWorse"> = { mode: "delta", isWorse: false };
   /** In how many parts a report comes; each names in its scope which report it is of. */
+  installed: Installed | undefined;
   parts = 1;
   looks = 0;
   exceeded = 0;
@@ -122,6 +124,7 @@ class World {
       offered: () => ({ debugModes: [], machinePool: this.machinePool, releases: false }),
       trouble: () => this.trouble,
       workloads: () => this.summary,
+      installed: () => this.installed,
       managed: () => this.managed,
       holder: () => this.holder ?? this.managed,
       unanswered: () => this.waiting,
@@ -268,7 +271,8 @@ describe("a deployment", () => {
 
   describe("whose workloads change", () => {
     const health = (each: Seen["health"]): void => {
-      const seen: Seen = { namespace: "shop", kind: "Deployment", name: "web", health: each, message: undefined };
+      const web = { namespace: "shop", kind: "Deployment", name: "web" } as const;
+      const seen: Seen = { ...web, health: each, message: undefined, member: undefined };
       world.summary = summaryOf([seen], [], world.clock.wallNow().toISOString());
     };
     const report = async (each: Seen["health"], afterMs: number) => {
@@ -312,13 +316,51 @@ describe("a deployment", () => {
     });
   });
 
+  test("shows what a release has installed, and which object, field and manager are not as it was released", async () => {
+    const world = new World();
+    const status = () => world.managed?.status;
+    const asReleased = () => status()?.conditions?.find(({ type }) => type === "AsReleased");
+    await world.run();
+    expect([status()?.release, asReleased()]).toEqual([undefined, undefined]);
+    const release = { releaseId: "rel_1", version: "1.4.0", appliedAt: "2026-01-01T12:00:00Z", rollout: "duop-1" };
+    const notCompared = "could not be looked at: ConfigMap/shop/web";
+    const ref = "Deployment.apps/shop/web";
+    world.installed = {
+      ...release,
+      drift: [{ ref, field: ".spec.replicas", manager: "argocd" }, { ref }],
+      notCompared,
+    };
+    await world.run();
+    expect(asReleased()).toMatchObject({ status: "False", reason: "Drifted" });
+    expect(asReleased()?.message).toBe(`${ref} .spec.replicas is argocd's; ${ref} is missing`);
+    expect(status()?.release).toMatchObject({
+      id: "rel_1",
+      version: "1.4.0",
+      drift: [expect.any(String), `${ref} is missing`],
+    });
+    world.installed = { ...release, drift: [], notCompared: undefined };
+    await world.run();
+    expect(asReleased()).toMatchObject({ status: "True", reason: "NoDrift" });
+    world.installed = { ...release, drift: [], notCompared };
+    await world.run();
+    expect(asReleased()).toMatchObject({ status: "Unknown", reason: "NotCompared", message: notCompared });
+    world.installed = undefined;
+    world.clock.advance(60_000);
+    await world.run();
+    expect([status()?.release, asReleased()]).toEqual([undefined, undefined]);
+  });
+
   test("shows how its workloads are, and says once when they get sick and when they are well again", async () => {
     const seen = (health: Seen["health"]): Seen[] => [
-      { namespace: "shop", kind: "Deployment", name: "web", health: "healthy", message: undefined },
+      {
+        ...{ namespace: "shop", kind: "Deployment", name: "web", health: "healthy" },
+        ...{ message: undefined, member: undefined },
+      },
       {
         namespace: "shop",
         kind: "StatefulSet",
         name: "db",
+        member: undefined,
         health,
         message: health === "healthy" ? undefined : "0 of 1 ready",
       },

@@ -16,7 +16,7 @@ import {
   truth,
 } from "../../base/settings.ts";
 import { DEBUG_MODES, type DebugMode } from "../../contract/debug-sessions/debug-sessions.ts";
-import { NAMESPACE_NAME } from "../../crds/group.ts";
+import { NAMESPACE_NAME, RELEASES_NAMESPACE } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import {
@@ -45,6 +45,8 @@ export interface AgentConfig extends ProcessSettings, PlatformSettings {
   readonly machines: boolean;
   readonly machinesReportForeign: boolean;
   readonly releases: boolean;
+  readonly releasesSecrets: boolean;
+  readonly releasesNamespace: string;
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -145,6 +147,18 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: "false",
     doc: "Whether the agent asks in the cluster for what the platform wants installed, updated or deleted, and reports how it goes. The operator has a setting of the same name.",
     parse: truth,
+  },
+  releasesSecrets: {
+    env: "SALLYPORT_RELEASES_SECRETS",
+    default: "false",
+    doc: "Whether releases bring the secret values of their configuration, in a Secret that the agent makes and cannot read. The operator has the same setting. Without it such a release is refused.",
+    parse: truth,
+  },
+  releasesNamespace: {
+    env: "SALLYPORT_RELEASES_NAMESPACE",
+    default: RELEASES_NAMESPACE,
+    doc: "Namespace of the Secrets of releases, which holds nothing else. The operator has the same setting.",
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",

@@ -1,15 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { NAME_SALT_KEY, NAME_SALT_SECRET } from "../../crds/group.ts";
-import { ApiError } from "../../kube/client/api-error.ts";
+import { NAME_SALT_SECRET } from "../../crds/group.ts";
 import type { Client } from "../../kube/client/client.ts";
-import { type KubeObject, resources } from "../../kube/objects/resource.ts";
+import { readSalt } from "../kernel/salt-secret.ts";
 import { HiddenNames, type Names } from "./names.ts";
-
-interface SaltSecret extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
 
 export interface NameSaltOptions {
   readonly client: Pick<Client, "get" | "replace">;
@@ -49,8 +44,9 @@ export class NameSalt implements Names {
   /** Ends once the salt is there. To be run while this agent leads. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, changed } = this.#options;
+    const options = { ...this.#options, secret: NAME_SALT_SECRET };
     while (!signal.aborted) {
-      const salt = await this.#read(signal).catch((error: unknown) => {
+      const salt = await readSalt(options, signal).catch((error: unknown) => {
         if (!signal.aborted) log.warn({ err: error, secret: NAME_SALT_SECRET }, "salt of names not read");
         return undefined;
       });
@@ -62,29 +58,5 @@ export class NameSalt implements Names {
       }
       await sleep(clock, RETRY_MS, signal).catch(() => undefined);
     }
-  }
-
-  async #read(signal: AbortSignal): Promise<Buffer> {
-    const { client, namespace, log } = this.#options;
-    const key = { namespace, name: NAME_SALT_SECRET };
-    const secret = await client.get<SaltSecret>(resources.secrets, key, signal);
-    if (secret === undefined) throw new Error("the Secret is not there");
-    const there = secret.data?.[NAME_SALT_KEY];
-    if (there !== undefined && there !== "") {
-      const salt = Buffer.from(there, "base64");
-      if (salt.length < SALT_BYTES) throw new Error(`the salt has fewer than ${SALT_BYTES} bytes`);
-      return salt;
-    }
-    const salt = randomBytes(SALT_BYTES);
-    const data = { ...secret.data, [NAME_SALT_KEY]: salt.toString("base64") };
-    try {
-      await client.replace<SaltSecret>(resources.secrets, { ...secret, data }, {}, signal);
-    } catch (error) {
-      // Another agent filled it meanwhile: with its resourceVersion this write was refused.
-      if (error instanceof ApiError && error.isConflict) return this.#read(signal);
-      throw error;
-    }
-    log.info({ secret: NAME_SALT_SECRET }, "salt of names made");
-    return salt;
   }
 }

@@ -10,7 +10,7 @@ import { type Memory, newMemory, tellLess } from "./memory.ts";
 import { identityOf, idOf, isSettled, type Lookups, observationOf, scopeOf, type WorkloadRef } from "./observation.ts";
 import { outOfDate } from "./out-of-date.ts";
 import { type ReportPart, refusedIn, reportParts, withoutRefused } from "./report-parts.ts";
-import { SeenObjects } from "./seen-objects.ts";
+import { memberOf, type SeenMember, SeenObjects } from "./seen-objects.ts";
 import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
 import { Turns } from "./turns.ts";
 import type { Workloads } from "./workloads.ts";
@@ -81,6 +81,11 @@ export class ResourceReports {
       (each) => this.#options.lookups.usage.of(each).issue?.reason === "not-installed",
     );
     return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt, { leftOut, unmeasured });
+  }
+
+  /** Workloads that a release of the deployment has installed, as of the last look. */
+  members(deploymentId: string): readonly SeenMember[] {
+    return this.#seen.membersOf(deploymentId, this.#memories.get(deploymentId)?.namespaces ?? []);
   }
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
@@ -252,7 +257,7 @@ export class ResourceReports {
     const message = row.message ?? undefined;
     if (message === undefined) memory.told.delete(key);
     else memory.told.set(key, { health, lifecycle, message, atMs: now.getTime() });
-    this.#seen.set(key, { ...ref, health, message });
+    this.#seen.set(key, { ...ref, health, message, member: memberOf(workload) });
     return memory.ledger.observe(scopeOf(ref.namespace, ref.kind), ref, { row, heartbeat });
   }
 

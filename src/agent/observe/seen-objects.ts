@@ -1,7 +1,15 @@
+import { DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../crds/release-names.ts";
 import type { Health } from "../../kube/workload-state/words.ts";
-import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
+import { OBSERVED, OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
 import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
-import type { ListOfKind, Seen } from "./summary.ts";
+import { count as countOf, imageName } from "../kernel/told-words.ts";
+import type { ListOfKind, ReleaseMember, Seen } from "./summary.ts";
+import type { Workload } from "./workload.ts";
+
+const MAX_IMAGE_BYTES = 1_000;
+
+/** An object that a release has installed. */
+export type SeenMember = Seen & { readonly member: ReleaseMember };
 
 /** Every object that is told, of the served namespaces, as it was last seen. */
 export class SeenObjects {
@@ -22,6 +30,14 @@ export class SeenObjects {
 
   in(namespaces: readonly string[]): readonly Seen[] {
     return [...this.#seen.values()].filter(({ namespace }) => namespaces.includes(namespace));
+  }
+
+  /** By their labels, which others could write as well: only in namespaces that the deployment is accepted for. */
+  membersOf(deploymentId: string, namespaces: readonly string[]): readonly SeenMember[] {
+    return this.in(namespaces).flatMap((seen) => {
+      const { member } = seen;
+      return member?.deploymentId === deploymentId ? [{ ...seen, member }] : [];
+    });
   }
 
   forgetAllBut(served: ReadonlySet<string>): void {
@@ -45,4 +61,18 @@ function count<W extends string>(map: Map<string, Partial<Record<W, number>>>, k
   const found: Partial<Record<W, number>> = map.get(kind) ?? {};
   found[word] = (found[word] ?? 0) + 1;
   map.set(kind, found);
+}
+
+/** @param workload with the names under which it is told */
+export function memberOf({ kind, metadata, counts, images }: Workload): ReleaseMember | undefined {
+  const { [DEPLOYMENT_ID_LABEL]: deploymentId, [RESOURCE_ID_LABEL]: resourceId } = metadata.labels;
+  if (deploymentId === undefined || resourceId === undefined || !OBSERVED[kind].beats) return undefined;
+  const [image] = images;
+  const { desired, ready } = counts;
+  return {
+    ...{ deploymentId, resourceId },
+    replicas: desired === undefined ? undefined : countOf(desired),
+    ready: ready === undefined ? undefined : countOf(ready),
+    image: image === undefined ? undefined : imageName(image, MAX_IMAGE_BYTES),
+  };
 }

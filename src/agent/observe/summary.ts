@@ -9,6 +9,17 @@ import type { WorkloadRef } from "./observation.ts";
 export interface Seen extends WorkloadRef {
   readonly health: Health;
   readonly message: string | undefined;
+  /** Undefined: no release of ours has installed it. */
+  readonly member: ReleaseMember | undefined;
+}
+
+/** What a workload's labels say of the release that installed it, and what is told of it as that. */
+export interface ReleaseMember {
+  readonly deploymentId: string;
+  readonly resourceId: string;
+  readonly replicas: number | undefined;
+  readonly ready: number | undefined;
+  readonly image: string | undefined;
 }
 
 /** The list of a kind in a namespace, and what the agent can see of it. */
@@ -89,6 +100,6 @@ function notInstalled(namespace: string): Uncollected {
   return { namespace, kind: "PodMetrics", reason: "NotInstalled" };
 }
 
-function nameOf({ namespace, kind, name }: WorkloadRef): string {
+export function nameOf({ namespace, kind, name }: WorkloadRef): string {
   return `${OBSERVED[kind].reportedAs.toLowerCase()}/${namespace}/${name}`;
 }

@@ -2,6 +2,9 @@ import { contentDigest } from "../../crds/content-digest.ts";
 import { GROUP, objectName, VERSION } from "../../crds/group.ts";
 import { RELEASE_CONTENT, type ReleaseContent, type ReleaseObject } from "../../crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout } from "../../crds/kinds/rollout.ts";
+import { DEPLOYMENT_ID_LABEL } from "../../crds/release-names.ts";
+import type { SecretData } from "../../crds/release-secret.ts";
+import type { ConfigurationSecret } from "./render/configuration-secret.ts";
 import type { Wish } from "./wish.ts";
 
 type New<T extends { readonly spec: unknown }> = Pick<T, Extract<"apiVersion" | "kind", keyof T>> & {
@@ -36,6 +39,25 @@ export function newContent({ objects, ...of }: ContentOf, namespace: string): Ne
   };
 }
 
+export interface NewSecret {
+  readonly apiVersion: "v1";
+  readonly kind: "Secret";
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels: Readonly<Record<string, string>>;
+  };
+  readonly type: "Opaque";
+  readonly immutable: true;
+  readonly data: SecretData;
+}
+
+/** The one object that holds secret values: where the agent makes it, it reads nothing. */
+export function newSecret({ name, data }: ConfigurationSecret, deploymentId: string, namespace: string): NewSecret {
+  const metadata = { name, namespace, labels: { [DEPLOYMENT_ID_LABEL]: deploymentId } };
+  return { apiVersion: "v1", kind: "Secret", metadata, type: "Opaque", immutable: true, data };
+}
+
 /** @param content undefined: a deletion or detachment, which needs none. */
 export function newRollout(
   { rolloutId, action, requestedAt }: Wish,
@@ -52,7 +74,11 @@ export function newRollout(
       rolloutId,
       deploymentId,
       action,
-      ...(content && { contentName: content.metadata.name, contentDigest: content.spec.digest }),
+      ...(content && {
+        contentName: content.metadata.name,
+        contentDigest: content.spec.digest,
+        version: content.spec.version,
+      }),
       requestedAt: requestedAt ?? now.toISOString(),
       deadline: new Date(now.getTime() + MAY_WAIT_MS).toISOString(),
     },

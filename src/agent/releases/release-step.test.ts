@@ -51,6 +51,8 @@ const facts = (changes: Partial<ReleaseFacts> = {}): ReleaseFacts => ({
   note: undefined,
   stack: undefined,
   releaseOf: () => undefined,
+  trouble: undefined,
+  members: [],
   tellsWords: true,
   ...changes,
 });
@@ -215,6 +217,17 @@ describe("what is reported", () => {
     ["update-failed", "RolledBack", STARTED, "update-failed ROLLED_BACK"],
   ])("of an update in %s by %s", (status, state, more, expected) => {
     expect(told({ record: record({ status }), rollouts: [rollout(state, more)] })).toBe(expected);
+  });
+
+  test.each<[string, RolloutState, RolloutStatus, object | undefined]>([
+    ["the wave that did not come up, from 1", "Failed", { wave: 1, waves: 3 }, { wave: 2, waves: 3 }],
+    ["the last one after all of a way back", "Failed", { wave: 3, waves: 3 }, { wave: 3, waves: 3 }],
+    // The waves are of the way back: the message has the one that failed.
+    ["both contents", "RolledBack", { wave: 3, waves: 3, rolledBackTo: "rel-1" }, { from: "rel-2", to: "rel-1" }],
+  ])("of a failure %s", (_, state, more, context) => {
+    const failed = rollout(state, { ...STARTED, ...more }, { contentName: "rel-2" });
+    const found = step({ rollouts: [failed], record: record({ status: "updating" }) });
+    expect(found.do === "report" ? found.report.state.error?.context : found).toEqual(context);
   });
 
   const setupId = wishOf(setup("pending"), [])?.rolloutId ?? "";
@@ -387,4 +400,41 @@ test("with any facts, nothing is made twice or without the lease, and a rollout'
     }),
     { numRuns: 2_000 },
   );
+});
+
+describe("what is installed", () => {
+  const trouble = { code: "RESOURCE_DRIFT", message: "others have changed 1 objects of the release", internal: false };
+  const at = (status: DeploymentStatus) => record({ status, desiredReleaseId: null, wanted: NOTHING_WANTED });
+
+  test.each<[DeploymentStatus, typeof trouble | undefined, string]>([
+    ["running", undefined, "observe"],
+    ["running", trouble, "refresh-failed RESOURCE_DRIFT"],
+    ["refresh-failed", trouble, "refresh-failed RESOURCE_DRIFT"],
+    // Without a trouble it runs, as what is only observed does.
+    ["refresh-failed", undefined, "observe"],
+    ["error", trouble, "observe"],
+    ["teardown-required", trouble, "observe"],
+  ])("in %s with %j is told as %s", (status, found, word) => {
+    expect(told({ record: at(status), trouble: found })).toBe(word);
+  });
+  test("is no hindrance to an update that is wanted", () => {
+    expect(told({ trouble, rollouts: [rollout("Planning")] })).toBe(told({ rollouts: [rollout("Planning")] }));
+  });
+  test("tells replicas, ready ones and the image of each resource; no image where there are several", () => {
+    const resources = ["web", "jobs"].map((resourceId) => ({
+      ...{ resourceId, state: "running" as const, health: "healthy" as const, message: "" },
+    }));
+    const member = (resourceId: string, ready: number, image: string) => ({
+      ...{ resourceId, name: "", isUnhealthy: false, replicas: 2, ready, image },
+    });
+    const stack = { releaseId: RELEASE, version: "1", resources: new Map() };
+    const found = step({
+      ...{ stack, rollouts: [rollout("Succeeded", { ...STARTED, resources })], record: record({ status: "updating" }) },
+      members: [member("web", 2, "web:1"), member("jobs", 1, "a:1"), member("jobs", 2, "b:1")],
+    });
+    expect(found.do === "report" && found.report.state.stackState?.resources).toMatchObject({
+      web: { outputs: { replicas: 2, ready: 2, image: "web:1" } },
+      jobs: { outputs: { replicas: 4, ready: 3 } },
+    });
+  });
 });

@@ -2,6 +2,7 @@ import type { DeploymentState, DeploymentStatus } from "../../contract/deploymen
 import type { ProgressEvent } from "../../contract/deployments/sync.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
+import type { Member } from "./installed.ts";
 import { type ReleaseRecord, toldAs } from "./release-record.ts";
 import { failureOf, goneError, leftError, rolloutError, type Stage, stageOf, stored } from "./rollout-progress.ts";
 import { type StackNames, stackStateOf } from "./stack-state.ts";
@@ -34,6 +35,10 @@ export interface ReleaseFacts {
   readonly stack: StackNames | undefined;
   /** The release of a rollout's content; undefined: it has none, or the content is not there. */
   readonly releaseOf: (rollout: Rollout) => string | undefined;
+  /** Why what is installed is not as it was released; undefined: it is, or nothing is. */
+  readonly trouble: StoredError | undefined;
+  /** Workloads of the deployment's releases. */
+  readonly members: readonly Member[];
   /** Names are told as they are. */
   readonly tellsWords: boolean;
 }
@@ -62,7 +67,7 @@ export type ReleaseStep =
 export function nextReleaseStep(facts: ReleaseFacts): ReleaseStep {
   const { record, rollouts, target, isLeased, note } = facts;
   const wish = wishOf(record, rollouts);
-  if (wish === undefined) return withoutWish(record, isLeased);
+  if (wish === undefined) return withoutWish(facts);
   const rollout = rollouts.find(({ spec }) => spec.rolloutId === wish.rolloutId);
   const stage = stageFor(wish, rollout, facts);
   const isAsked = wish.releaseId === null || target?.releaseId === wish.releaseId;
@@ -81,12 +86,16 @@ export function newsOf(step: ReleaseStep, rollouts: readonly Rollout[]): string 
   return JSON.stringify([state.status, state.error?.code, operationId, waves]);
 }
 
-function withoutWish(record: ReleaseRecord, isLeased: boolean): ReleaseStep {
+/** Statuses of what is installed and wanted as it is. */
+const AT_REST: ReadonlySet<DeploymentStatus> = new Set(["running", "refresh-failed"]);
+
+function withoutWish({ record, isLeased, trouble }: ReleaseFacts): ReleaseStep {
   const { status, wanted } = record;
   const again = wanted.retryRequested && isLeased ? RETRIES[status] : undefined;
   if (again !== undefined) return report({ status: again });
   // What is left stays told for as long as a person has to take it away.
   if (status === "teardown-required" && wanted.error) return report({ status, error: wanted.error });
+  if (AT_REST.has(status) && trouble !== undefined) return report({ status: "refresh-failed", error: trouble });
   if (isUnknown(record)) return report({ status, ...(isOver(record) && wanted.error && { error: wanted.error }) });
   if (status !== "update-pending") return { do: "observe" };
   return report({ status, error: stored("NO_RELEASE", "there is no release that the change could be applied with") });
@@ -115,13 +124,13 @@ function isOver({ status }: Pick<ReleaseRecord, "status">): boolean {
 }
 
 function reportOf(facts: ReleaseFacts, wish: Wish, rollout: Rollout | undefined, stage: Stage): ReleaseReport {
-  const { record, isLeased, stack, tellsWords } = facts;
+  const { record, isLeased, stack, members, tellsWords } = facts;
   const status = isLeased ? nextStatus(record, wish, stage, rollout) : record.status;
   const error = saysWhy(status, stage) ? errorOf(facts, wish, rollout, status) : undefined;
   const isEnd = ENDS.has(status) || isOver({ status }) || isOver(record);
   const rolloutId = stage === "none" ? undefined : wish.rolloutId;
   const isKnown = isLeased && rollout !== undefined && stack !== undefined;
-  const stackState = isKnown ? stackStateOf(record.id, wish.action, rollout, stack, tellsWords) : undefined;
+  const stackState = isKnown ? stackStateOf(record.id, wish.action, rollout, stack, members, tellsWords) : undefined;
   const isInstalled = status === "running" && wish.releaseId !== null;
   return {
     state: {

@@ -1,13 +1,16 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import type { StoredError } from "../../contract/wire/stored-error.ts";
 import { contentDigest } from "../../crds/content-digest.ts";
 import type { ReleaseContent } from "../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
 import { context, DEPLOYMENT, kubeError, NAMESPACE } from "../testing/sample.ts";
+import type { Member } from "./installed.ts";
 import type { NewContent, NewRollout } from "./release-objects.ts";
 import { NOTHING_WANTED, type ReleaseRecord } from "./release-record.ts";
 import { Releases } from "./releases.ts";
 import type { Rendered, RenderRequest } from "./render/render-stack.ts";
+import { stored } from "./rollout-progress.ts";
 
 const OPERATION = `duop_${"1".repeat(28)}`;
 const RELEASE = `rel_${"a".repeat(28)}`;
@@ -52,6 +55,8 @@ const objects = [
   },
 ];
 
+const SALT = Buffer.alloc(32, 1);
+
 class World {
   readonly clock = new FakeClock(AT);
   readonly made: string[] = [];
@@ -64,12 +69,16 @@ class World {
   refuseWith: Error | undefined;
   rendered: Rendered = { ok: true, objects, configHash: "c".repeat(64) };
   readonly inputs: RenderRequest[] = [];
+  secretRefusal: StoredError | undefined;
+  afterRender: () => void = () => undefined;
+  members: Member[] = [];
   afterContent: () => void = () => undefined;
   readonly releases: Releases;
 
   constructor() {
     const room = { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined };
     this.releases = new Releases({
+      members: () => this.members,
       cluster: {
         rolloutsOf: () => (this.isShown ? ([...this.rollouts.values()] as unknown as Rollout[]) : []),
         contentNamed: (name) => (this.isShown ? (this.contents.get(name) as unknown as ReleaseContent) : undefined),
@@ -84,9 +93,17 @@ class World {
       room: { contents: room, rollouts: [room] },
       render: (input) => {
         this.inputs.push(input);
+        this.afterRender();
         return this.rendered;
       },
       grantsNamespace: NAMESPACE,
+      secrets: {
+        salt: async () => SALT,
+        make: async ({ name }, deploymentId) => {
+          this.made.push(`Secret ${name} of ${deploymentId}`);
+          return this.secretRefusal;
+        },
+      },
       tellsWords: true,
       clock: this.clock,
     });
@@ -133,7 +150,10 @@ describe("the target of an answer", () => {
       spec: { deploymentId: DEPLOYMENT, releaseId: RELEASE, version: "1.4.0", digest },
     });
     expect(world.rollouts.get(`duop-${"1".repeat(28)}`)).toMatchObject({
-      spec: { action: "install", contentName: content?.metadata.name, contentDigest: digest, requestedAt: AT },
+      spec: {
+        ...{ action: "install", contentName: content?.metadata.name, contentDigest: digest, requestedAt: AT },
+        version: content?.spec.version,
+      },
     });
     expect(world.inputs).toMatchObject([
       { stack, releaseId: RELEASE, namespaces: ["shop"], grantsNamespace: NAMESPACE },
@@ -172,6 +192,37 @@ describe("the target of an answer", () => {
     world.rendered = new World().rendered;
     expect(JSON.stringify([world.releases.step(record, true), [...world.contents.values()]])).not.toContain(CANARY);
     expect(world.told()).toContain("SECRET_VALUES_REFUSED");
+  });
+});
+
+describe("a Secret with the values of the configuration", () => {
+  const secret = { name: "cfg-x", data: { A: Buffer.from(CANARY).toString("base64") } };
+
+  test("is made before the content that names it, and the values are in nothing else", async () => {
+    world.rendered = { ok: true, objects, configHash: "c".repeat(64), secret };
+    await world.answer();
+    expect(world.inputs[0]?.secretSalt).toBe(SALT);
+    expect(world.made).toEqual([`Secret cfg-x of ${DEPLOYMENT}`, "ReleaseContent", "Rollout"]);
+    const seen = JSON.stringify([...world.contents.values(), ...world.rollouts.values(), world.told()]);
+    expect(seen).not.toContain(CANARY);
+    expect(seen).not.toContain(secret.data.A);
+  });
+
+  test("that the cluster does not take fails the release, and nothing names it", async () => {
+    world.rendered = { ok: true, objects, configHash: "c".repeat(64), secret };
+    world.secretRefusal = stored("PREFLIGHT_CHECKS_FAILED", "the cluster takes no Secret");
+    await world.answer();
+    expect(world.made).toEqual([`Secret cfg-x of ${DEPLOYMENT}`]);
+    expect(world.told()).toContain("takes no Secret");
+  });
+
+  test("is not made by an agent that has lost the lease", async () => {
+    world.rendered = { ok: true, objects, configHash: "c".repeat(64), secret };
+    world.afterRender = () => {
+      world.isLeased = false;
+    };
+    await world.answer();
+    expect(world.made).toEqual([]);
   });
 });
 

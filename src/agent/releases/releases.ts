@@ -4,17 +4,21 @@ import { SyncTarget } from "../../contract/deployments/sync.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
-import { lineWithoutCommands, MAX_API_ERROR, printable, printableLine } from "../../crds/printable.ts";
+import { lineWithoutCommands, MAX_API_ERROR, printable } from "../../crds/printable.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Capacity } from "../kernel/capacity.ts";
+import { type Installed, installedOf, type Member } from "./installed.ts";
 import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
+import { NOTHING_TO_INSTALL, taken, unreadable, unrendered } from "./release-refusals.ts";
+import type { ReleaseSecrets } from "./release-secrets.ts";
 import { type Note, newsOf, nextReleaseStep, type ReleaseStep } from "./release-step.ts";
 import type { Render, Rendered } from "./render/render-stack.ts";
 import { stored } from "./rollout-progress.ts";
 import { type StackNames, stackNamesOf } from "./stack-state.ts";
+import { Troubles } from "./troubles.ts";
 import type { Wish } from "./wish.ts";
 
 type Room = Pick<Capacity, "fullBecause" | "made" | "unmade">;
@@ -28,6 +32,10 @@ export interface ReleasesOptions {
   readonly room: { readonly contents: Room; readonly rollouts: readonly Room[] };
   readonly render: Render;
   readonly grantsNamespace: string;
+  /** Undefined: the customer lets releases bring no secret values. */
+  readonly secrets: Pick<ReleaseSecrets, "salt" | "make"> | undefined;
+  /** Workloads that carry the deployment's label, as last seen. */
+  readonly members: (deploymentId: string) => readonly Member[];
   /** False: names are hidden. */
   readonly tellsWords: boolean;
   readonly clock: Clock;
@@ -47,7 +55,6 @@ export interface Answered {
 /** Of one deployment within a minute: a platform that wants another release each second has no more made. */
 const MAX_A_MINUTE = 10;
 const MINUTE_MS = 60_000;
-const MAX_TOLD_PROBLEMS = 10;
 
 /** Turns the releases that the platform wants into objects of the cluster, and their course into reports. */
 export class Releases {
@@ -56,9 +63,17 @@ export class Releases {
   readonly #notes = new Map<string, Note>();
   readonly #stacks = new Map<string, StackNames>();
   readonly #madeAtMs = new Map<string, readonly number[]>();
+  readonly #troubles: Troubles;
 
   constructor(options: ReleasesOptions) {
     this.#options = options;
+    this.#troubles = new Troubles(options.clock);
+  }
+
+  /** Undefined: nothing is installed. */
+  installed(id: string): Installed | undefined {
+    const { cluster } = this.#options;
+    return installedOf(cluster.rolloutsOf(id), (name) => cluster.contentNamed(name));
   }
 
   /** What to report of it now. */
@@ -75,6 +90,7 @@ export class Releases {
     this.#notes.delete(id);
     this.#stacks.delete(id);
     this.#madeAtMs.delete(id);
+    this.#troubles.forget(id);
   }
 
   /**
@@ -114,7 +130,12 @@ export class Releases {
     const rollouts = cluster.rolloutsOf(record.id);
     const stack = this.#stacks.get(record.id);
     const note = this.#notes.get(record.id);
-    return nextReleaseStep({ record, isLeased, rollouts, target, note, stack, releaseOf, tellsWords });
+    const members = this.#options.members(record.id);
+    const trouble = this.#troubles.of(record, this.installed(record.id), members, tellsWords);
+    return nextReleaseStep({
+      ...{ record, isLeased, rollouts, target, note, stack, releaseOf },
+      ...{ trouble, members, tellsWords },
+    });
   }
 
   #readStack(id: string, { currentRelease, targetRelease }: DeploymentState): void {
@@ -133,7 +154,7 @@ export class Releases {
     { namespaces, isLeased }: Pick<Answered, "namespaces" | "isLeased">,
     context: ReconcileContext,
   ): Promise<Note | undefined> {
-    const { grantsNamespace, clock } = this.#options;
+    const { grantsNamespace, clock, secrets } = this.#options;
     const { rolloutId, releaseId } = wish;
     const fails = (error: StoredError): Note => ({ rolloutId, error, isFinal: true });
     const full = this.#fullBecause(deploymentId, releaseId !== null);
@@ -144,19 +165,30 @@ export class Releases {
     let content: NewContent | undefined;
     if (releaseId !== null) {
       if ("problem" in target) return fails(unreadable(target.problem));
-      const rendered = this.#render(target, deploymentId, releaseId, namespaces);
+      const salt = await secrets?.salt(context.signal);
+      const rendered = this.#render(target, deploymentId, releaseId, namespaces, salt);
       if (!rendered.ok) return fails(unrendered(rendered));
       if (rendered.objects.length === 0) return fails(NOTHING_TO_INSTALL);
       const version = lineWithoutCommands(target.releaseInfo.version ?? releaseId, 256) || releaseId;
       const { objects, configHash } = rendered;
       content = newContent({ deploymentId, releaseId, version, objects, configHash }, grantsNamespace);
+      if (rendered.secret !== undefined && isLeased()) {
+        const refusal = await secrets?.make(rendered.secret, deploymentId, context.signal);
+        if (refusal !== undefined) return fails(refusal);
+      }
     }
     const rollout = newRollout(wish, deploymentId, content, grantsNamespace, clock.wallNow());
     const refusal = await this.#create(content, rollout, isLeased, context);
     return refusal === undefined ? undefined : fails(refusal);
   }
 
-  #render(target: SyncTarget, deploymentId: string, releaseId: string, namespaces: readonly string[]): Rendered {
+  #render(
+    target: SyncTarget,
+    deploymentId: string,
+    releaseId: string,
+    namespaces: readonly string[],
+    secretSalt: Uint8Array | undefined,
+  ): Rendered {
     const { render, grantsNamespace } = this.#options;
     const { stack, version } = target.releaseInfo;
     const nothing = { ok: false } as const;
@@ -170,7 +202,8 @@ export class Releases {
       return { ...nothing, problems: [{ path: "", code: "NAMESPACE_NOT_ACCEPTED", message }] };
     }
     const of = { deploymentId, releaseId, version: version ?? releaseId };
-    return render({ stack, config: target.config, ...of, grantsNamespace, namespaces });
+    const salt = secretSalt && { secretSalt };
+    return render({ stack, config: target.config, ...of, grantsNamespace, namespaces, ...salt });
   }
 
   #fullBecause(deploymentId: string, hasContent: boolean): string | undefined {
@@ -242,35 +275,6 @@ function isSame(one: object, other: object): boolean {
   const keys = ["deploymentId", "action", "rolloutId", "releaseId", "digest", "contentName", "contentDigest"];
   const [a, b] = [one, other] as readonly Readonly<Record<string, unknown>>[];
   return keys.every((key) => a?.[key] === b?.[key]);
-}
-
-/** The cluster takes no content without objects, and nothing says that what the release names is there. */
-const NOTHING_TO_INSTALL = stored(
-  "PREFLIGHT_CHECKS_FAILED",
-  "the release has no objects to install: all of its resources are ones that the cluster has already",
-);
-
-function taken(name: string): StoredError {
-  return stored("PREFLIGHT_CHECKS_FAILED", `the cluster has another object with the name ${name}`);
-}
-
-function unreadable(problem: string): StoredError {
-  return stored("PREFLIGHT_CHECKS_FAILED", `the target cannot be read: ${printableLine(problem, 200)}`);
-}
-
-function unrendered({ problems }: Extract<Rendered, { ok: false }>): StoredError {
-  const told = problems.slice(0, MAX_TOLD_PROBLEMS).map(({ path, message, code }) => ({
-    path: printableLine(path, 256),
-    message: printableLine(message, 512),
-    code: printableLine(code, 128),
-  }));
-  const [first] = told;
-  const where = first?.path ? `${first.path} ` : "";
-  const more = problems.length > 1 ? `, and ${problems.length - 1} more` : "";
-  const code = first?.code === "SECRET_VALUES_REFUSED" ? first.code : "PREFLIGHT_CHECKS_FAILED";
-  return stored(code, `no objects can be made of the release: ${where}${first?.message ?? ""}${more}`, {
-    problems: told,
-  });
 }
 
 /** Undefined: the answer has none. */

@@ -106,7 +106,6 @@ function rolledBack(rollout: Rollout, words: Words): StoredError {
   return stored("ROLLED_BACK", `it did not come up, and what ran before runs again${why}`, {
     from: spec.contentName,
     to: status.rolledBackTo,
-    ...waveOf(rollout),
   });
 }
 
@@ -128,13 +127,15 @@ function refused(rollout: Rollout, words: Words, tellsWords: boolean): StoredErr
     object: printableLine(ref, 320),
     ...(tellsWords && { message: printableLine(message, 512) }),
   }));
-  const first = refusals[0]?.message ?? (said(rollout, "Planned") || said(rollout, "Approved"));
+  // This one names the objects.
+  const first = said(rollout, "Planned") || said(rollout, "Approved");
   const message = `the plan could not be carried out, and nothing was changed${words(first)}`;
   return stored("PREFLIGHT_CHECKS_FAILED", message, context.length === 0 ? undefined : { refused: context });
 }
 
-function waveOf({ status }: Rollout): Record<string, unknown> {
-  return status?.waves === undefined ? {} : { wave: status.wave ?? 0, waves: status.waves };
+/** Counted from 1, as the conditions do. After a way back it is that of the way back. */
+function waveOf({ status: { wave = 0, waves } = {} }: Rollout): Record<string, unknown> {
+  return waves === undefined ? {} : { wave: Math.min(wave + 1, waves), waves };
 }
 
 /** One that is Unknown is not said to fail: it is of a step that another condition may have ended since. */

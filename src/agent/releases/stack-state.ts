@@ -2,6 +2,7 @@ import type { DeploymentState, StackState } from "../../contract/deployments/dep
 import { objectName } from "../../crds/group.ts";
 import type { Rollout, RolloutAction } from "../../crds/kinds/rollout.ts";
 import { printableLine } from "../../crds/printable.ts";
+import type { Member } from "./installed.ts";
 import { stored } from "./rollout-progress.ts";
 
 type Resource = StackState["resources"][string];
@@ -43,13 +44,16 @@ export function stackStateOf(
   action: RolloutAction,
   { status }: Rollout,
   stack: StackNames,
+  members: readonly Member[],
   tellsWords: boolean,
 ): StackState | undefined {
   if (status?.resources === undefined) return undefined;
+  const workloads = Map.groupBy(members, ({ resourceId }) => resourceId);
   const resources = status.resources.map(({ resourceId, state, message }): [string, Resource] => {
     const isFailed = state === "failed";
     const why = tellsWords ? printableLine(message, MAX_MESSAGE) : "";
     const { type = "unknown", lifecycle } = stack.resources.get(resourceId) ?? {};
+    const outputs = outputsOf(workloads.get(resourceId) ?? []);
     return [
       resourceId,
       {
@@ -57,9 +61,24 @@ export function stackStateOf(
         status: isFailed ? FAILED[action] : state,
         config: {},
         ...(lifecycle !== undefined && { lifecycle }),
+        ...(outputs !== undefined && { outputs }),
         ...(isFailed && { error: stored("RESOURCE_FAILED", why || "it did not come up") }),
       },
     ];
   });
   return { platform: "kubernetes", resourcePrefix: objectName(deploymentId), resources: Object.fromEntries(resources) };
+}
+
+/** Of the workloads of one resource together; undefined: none is seen. An image only where all have the same. */
+function outputsOf(workloads: readonly Member[]): Resource["outputs"] {
+  if (workloads.length === 0) return undefined;
+  const sum = (of: (member: Member) => number | undefined): number =>
+    workloads.reduce((all, member) => all + (of(member) ?? 0), 0);
+  const images = new Set(workloads.flatMap(({ image }) => (image === undefined ? [] : [image])));
+  const [image] = images;
+  return {
+    replicas: sum(({ replicas }) => replicas),
+    ready: sum(({ ready }) => ready),
+    ...(images.size === 1 && image !== undefined && { image }),
+  };
 }

@@ -94,6 +94,7 @@ export const StackState = Bounded(
         lifecycle: Maybe(Words(["frozen", "live"])),
         dependencies: Type.Optional(Type.Array(Type.Unknown())),
         controllerPlatform: Maybe(Platform),
+        outputs: Maybe(FreeMap),
         error: Maybe(StoredError),
       }),
     ),

@@ -1,5 +1,15 @@
 import Type from "typebox";
-import { Conditions, DateTime, DeploymentRef, Generation, Line, rules, Words } from "../schema.ts";
+import {
+  Conditions,
+  DateTime,
+  DeploymentRef,
+  Generation,
+  GrantName,
+  Line,
+  PlatformId,
+  rules,
+  Words,
+} from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 import { asAsked, namedAfter } from "./kind-rules.ts";
 
@@ -71,6 +81,22 @@ const Collection = Type.Object({
   reason: Words(["Forbidden", "TooLarge", "WatchStale", "NotInstalled"]),
 });
 
+/** What a release has installed, by the agent's own look at rollouts. */
+const Release = Type.Object({
+  id: Type.Optional(PlatformId),
+  version: Type.Optional(Line(1, 256)),
+  appliedAt: Type.Optional(DateTime),
+  rollout: GrantName,
+  drift: Type.Optional(
+    Type.Array(Line(1, 720), {
+      maxItems: 10,
+      "x-kubernetes-list-type": "atomic",
+      description:
+        "What others have changed of it since, or deleted: object, field and manager, never values. All: status.drift of the rollout.",
+    }),
+  ),
+});
+
 const Status = Type.Object({
   state: Type.Optional(Words(MANAGED_DEPLOYMENT_STATES)),
   namespaces: Type.Optional(
@@ -86,6 +112,7 @@ const Status = Type.Object({
       description: "While it is not accepted: the kubectl line that accepts it, with a placeholder for your namespace.",
     }),
   ),
+  release: Type.Optional(Release),
   workloads: Type.Optional(Workloads),
   observedAt: Type.Optional(DateTime),
   collection: Type.Optional(
@@ -121,6 +148,7 @@ export const MANAGED_DEPLOYMENT = {
     { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Namespaces", type: "string", jsonPath: ".status.namespaces" },
     { name: "Opened", type: "string", jsonPath: '.status.conditions[?(@.type=="Opened")].status' },
+    { name: "Release", type: "string", jsonPath: ".status.release.version" },
     { name: "Healthy", type: "string", jsonPath: ".status.workloads.summary" },
     { name: "Observed", type: "date", jsonPath: ".status.observedAt" },
     { name: "Reported", type: "date", jsonPath: ".status.lastReportedAt" },

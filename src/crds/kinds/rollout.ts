@@ -46,7 +46,7 @@ export const FINAL_ROLLOUT_STATES = [
 ] as const satisfies readonly RolloutState[];
 export type FinalRolloutState = (typeof FINAL_ROLLOUT_STATES)[number];
 
-/** Where each state may lead. Unknown is a wave that a crash may have cut in two: it is planned and applied again. */
+/** Where each state may lead. Unknown is one for which no operator was there until its time was over. */
 const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Planning: ["Planning", "AwaitingApproval", "Queued", "Failed", "Denied", "Superseded", "Aborted"],
   AwaitingApproval: ["AwaitingApproval", "Queued", "Planning", "Failed", "Denied", "Superseded", "Aborted"],
@@ -55,7 +55,7 @@ const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
   Gating: ["Gating", "Applying", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
   Pruning: ["Pruning", "RollingBack", "Succeeded", "Failed", "Aborted"],
   RollingBack: ["RollingBack", "RolledBack", "Failed"],
-  Unknown: ["Unknown", "Planning", "Failed"],
+  Unknown: ["Unknown", "Failed"],
   Succeeded: ["Succeeded"],
   RolledBack: ["RolledBack"],
   Failed: ["Failed"],
@@ -72,7 +72,7 @@ const ObjectRef = Type.String({
   description: "Kind.group/namespace/name.",
 });
 const ASKED = ["deploymentId", "action", "requestedAt", "deadline"];
-const OPTIONALLY_ASKED = ["contentName", "contentDigest"];
+const OPTIONALLY_ASKED = ["contentName", "contentDigest", "version"];
 
 const Spec = Type.Object(
   {
@@ -82,6 +82,8 @@ const Spec = Type.Object(
     action: Words(ROLLOUT_ACTIONS),
     contentName: Type.Optional(GrantName),
     contentDigest: Type.Optional(Digest),
+    /** As the content has it, for people: what is planned and approved is the digest. */
+    version: Type.Optional(Line(1, 256)),
     requestedAt: DateTime,
     deadline: DateTime,
     // The customer's words.
@@ -142,6 +144,8 @@ const Spec = Type.Object(
   ),
 );
 
+/** A list of this length may have been cut. */
+export const MAX_OVERRIDES = 50;
 const Override = Type.Object({
   ref: ObjectRef,
   field: Type.String({ maxLength: 256 }),
@@ -156,8 +160,16 @@ const Plan = Type.Object({
   unchanged: Count,
   // The customer reads these; the objects themselves stand in the content.
   changes: Type.Optional(Type.Array(Line(0, 400), { maxItems: 100, "x-kubernetes-list-type": "atomic" })),
-  overrides: Type.Optional(Type.Array(Override, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
+  overrides: Type.Optional(Type.Array(Override, { maxItems: MAX_OVERRIDES, "x-kubernetes-list-type": "atomic" })),
   refused: Type.Optional(Type.Array(Refusal, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
+});
+
+/** Most lines about drift: they are to be read, and each is one field. */
+export const MAX_DRIFT = 50;
+const Drift = Type.Object({
+  ref: ObjectRef,
+  field: Type.Optional(Type.String({ maxLength: 256, description: "Absent: the object is missing." })),
+  manager: Type.Optional(Line(0, 128)),
 });
 
 const ResourceState = Type.Object({
@@ -205,6 +217,15 @@ const Status = Type.Object(
     until: Type.Optional(DateTime),
     appliedDigest: Type.Optional(Digest),
     rolledBackTo: Type.Optional(GrantName),
+    drift: Type.Optional(
+      Type.Array(Drift, {
+        minItems: 1,
+        maxItems: MAX_DRIFT,
+        "x-kubernetes-list-type": "atomic",
+        description:
+          "Of the rollout that brought what is installed: what others have changed of it since, or deleted. Never values.",
+      }),
+    ),
     observedGeneration: Type.Optional(Generation),
     conditions: Type.Optional(Conditions),
   },
@@ -239,6 +260,7 @@ export const ROLLOUT = {
   columns: [
     { name: "Deployment", type: "string", jsonPath: ".spec.deploymentId" },
     { name: "Action", type: "string", jsonPath: ".spec.action" },
+    { name: "Version", type: "string", jsonPath: ".spec.version" },
     { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Wave", type: "string", jsonPath: ".status.waveOf" },
     { name: "Creates", type: "integer", jsonPath: ".status.plan.create" },
@@ -254,6 +276,12 @@ export const ROLLOUT = {
     STATUS_STAYS,
     {
       rule:
+        "!has(oldSelf.status) || !has(oldSelf.status.startedAt) || (has(self.spec.takeOver) == has(oldSelf.spec.takeOver) && " +
+        "(!has(self.spec.takeOver) || self.spec.takeOver.size() == oldSelf.spec.takeOver.size()))",
+      message: "takeOver counts before the rollout starts: what it takes later no plan has shown",
+    },
+    {
+      rule:
         "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Applying', 'Pruning']) || " +
         "!has(self.spec.deniedReason) || (has(oldSelf.status) && has(oldSelf.status.state) && oldSelf.status.state == self.status.state)",
       message: "a rollout that was denied goes no further",
@@ -267,3 +295,4 @@ export type Rollout = ObjectOf<typeof ROLLOUT>;
 export type RolloutSpec = Rollout["spec"];
 export type RolloutStatus = NonNullable<Rollout["status"]>;
 export type RolloutPlan = NonNullable<RolloutStatus["plan"]>;
+export type Drift = NonNullable<RolloutStatus["drift"]>[number];

@@ -27,7 +27,8 @@ import {
   rbac,
   targetBinding,
 } from "./roles/rbac.ts";
-import { releaseRbac, releaseTargetBinding } from "./roles/release-roles.ts";
+import { releaseRbac, releaseTargetBindings } from "./roles/release-roles.ts";
+import { releaseSecretRbac } from "./roles/release-secret-roles.ts";
 
 export const KINDS: readonly Kind[] = [
   ACCESS_GRANT,
@@ -89,7 +90,9 @@ export function openReleases(
   { stamps = true, ...options }: ReleaseOptions & { readonly stamps?: boolean } = {},
 ): readonly Manifest[] {
   const policies = releasePolicies(names, options).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
-  return [...releaseRbac(names, options.kinds), ...policies];
+  const { kinds, secrets = false } = options;
+  const ofSecrets = secrets ? releaseSecretRbac(names) : [];
+  return [...releaseRbac(names, kinds, Boolean(secrets)), ...ofSecrets, ...policies];
 }
 
 /** What the customer adds to have releases installed in an opened namespace. */
@@ -97,7 +100,7 @@ export function openNamespaceToReleases(
   namespace: string,
   names: InstallationNames = DEFAULT_NAMES,
 ): readonly Manifest[] {
-  return [releaseTargetBinding(namespace, names)];
+  return releaseTargetBindings(namespace, names);
 }
 
 /** What the customer adds to let machines join and be drained; beside it, the two processes. */

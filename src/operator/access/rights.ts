@@ -6,6 +6,7 @@ import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { debugRights } from "../../crds/manifests/roles/debug-roles.ts";
 import { releaseRights } from "../../crds/manifests/roles/release-roles.ts";
+import { releaseSecretRights } from "../../crds/manifests/roles/release-secret-roles.ts";
 import {
   clusterOpenedRights,
   type RequiredRight,
@@ -53,7 +54,9 @@ export class Rights {
     const { debugEnabled, debugNamespace, debugModes } = config;
     const required = () => debugRights({ ...names, debugNamespace }, served(), debugModes);
     this.debugWatch = debugEnabled ? new AccessWatch({ ...looking, required }) : undefined;
-    const ofReleases = () => releaseRights("operator", names, served());
+    const { releasesSecrets, releasesNamespace, releasesKinds } = config;
+    const ofSecrets = releasesSecrets ? releaseSecretRights("operator", { ...names, releasesNamespace }) : [];
+    const ofReleases = () => [...releaseRights("operator", names, served(), releasesKinds), ...ofSecrets];
     this.releaseWatch = config.releasesEnabled ? new AccessWatch({ ...looking, required: ofReleases }) : undefined;
     for (const watch of this.watches) {
       if (watch === this.clusterWatch) continue;

@@ -10,7 +10,10 @@ import { RolloutAccess } from "./rollout-access.ts";
 
 const signal = new AbortController().signal;
 const UID = "aaaaaaaa-0000-4000-8000-000000000001";
-const rollout = { metadata: { name: "duop-1", namespace: NAMESPACE, uid: UID } } as Rollout;
+const rollout = {
+  metadata: { name: "duop-1", namespace: NAMESPACE, uid: UID },
+  spec: { deploymentId: "dep_A.1" },
+} as Rollout;
 const ROLE = operationRole("release", "apply");
 
 function scene() {
@@ -24,9 +27,9 @@ function scene() {
 test("an account that goes with its rollout, and a binding in each namespace with its end", async () => {
   const { cluster, access } = scene();
   expect(await access.open("rollout", rollout, ["shop", "web"], at("13:00:00"), signal)).toBe(
-    "token-of-rollout-aaaaaaaa0000",
+    "token-of-rollout-aaaaaaaa0000.dep-a-1",
   );
-  const name = rolloutAccount(UID);
+  const name = rolloutAccount(rollout);
   expect(cluster.peek(resources.serviceAccounts, name, NAMESPACE)).toMatchObject({
     metadata: {
       labels: { [ROLLOUT_UID_LABEL]: UID },
@@ -61,8 +64,8 @@ test("close takes both accounts with their bindings, also where a namespace is c
   cluster.fault = ({ verb, namespace }) => {
     if (verb === "delete" && namespace === "closed") throw refusal(403, "Forbidden");
   };
-  await access.close(["plan", "rollout"], UID, ["closed", "shop"], signal);
-  await access.close(["plan", "rollout"], UID, ["closed", "shop"], signal);
+  await access.close(["plan", "rollout"], rollout, ["closed", "shop"], signal);
+  await access.close(["plan", "rollout"], rollout, ["closed", "shop"], signal);
   expect([...cluster.all(resources.roleBindings), ...cluster.all(resources.serviceAccounts)]).toEqual([]);
 });
 
@@ -82,7 +85,7 @@ test("namespaces are visited side by side, eight at once", async () => {
   };
   const client = { delete: visit, list } as unknown as AccessClient;
   const access = new RolloutAccess(client, { grantsNamespace: NAMESPACE, roleKind: "Role", role: ROLE });
-  await access.close(["plan", "rollout"], UID, places, signal);
+  await access.close(["plan", "rollout"], rollout, places, signal);
   expect(most).toBe(8);
   most = 0;
   await access.leftOvers(places, signal);
@@ -98,7 +101,7 @@ test("what is left is told with its rollout, bindings before accounts", async ()
   const found = await access.leftOvers(["closed", "shop", "web"], signal);
   const told = found.map(({ kind, rolloutUid, object }) => [kind, rolloutUid, object.metadata.name]);
   expect(told).toEqual([
-    ["RoleBinding", UID, planAccount(UID)],
-    ["ServiceAccount", UID, planAccount(UID)],
+    ["RoleBinding", UID, planAccount(rollout)],
+    ["ServiceAccount", UID, planAccount(rollout)],
   ]);
 });

@@ -1,7 +1,7 @@
 import { atOnce } from "../../base/at-once.ts";
 import { EXPIRES_AT_ANNOTATION, GROUP, VERSION } from "../../crds/group.ts";
 import type { Rollout } from "../../crds/kinds/rollout.ts";
-import { planAccount, ROLLOUT_UID_LABEL, rolloutAccount } from "../../crds/release-names.ts";
+import { type AccountOwner, planAccount, ROLLOUT_UID_LABEL, rolloutAccount } from "../../crds/release-names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import { type KubeObject, type Resource, resources } from "../../kube/objects/resource.ts";
@@ -34,8 +34,8 @@ export interface RolloutLeftOver {
 }
 
 /**
- * The accounts of one rollout and their rights in its namespaces. Everything is named after the rollout's uid, so that a
- * crash leaves nothing that the sweep cannot find; the accounts go with the rollout also while the operator is dead.
+ * The accounts of one rollout and their rights in its namespaces. Everything is named after the rollout's uid and its
+ * deployment, so that a crash leaves nothing that the sweep cannot find; the accounts go with the rollout also while the operator is dead.
  */
 export class RolloutAccess {
   readonly #client: AccessClient;
@@ -54,7 +54,7 @@ export class RolloutAccess {
     until: Date,
     signal: AbortSignal,
   ): Promise<string> {
-    const name = accountName(kind, rollout.metadata.uid);
+    const name = accountName(kind, rollout);
     // All at once, and none left under way by an error of another: it would come into being after the end.
     const made = await Promise.allSettled([
       this.#ensureAccount(name, rollout, signal),
@@ -68,11 +68,11 @@ export class RolloutAccess {
   /** Bindings first: their rights end at once, while a deleted account's token works on for some seconds. */
   async close(
     kinds: readonly RolloutAccountKind[],
-    rolloutUid: string,
+    rollout: AccountOwner,
     namespaces: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
-    const names = kinds.map((kind) => accountName(kind, rolloutUid));
+    const names = kinds.map((kind) => accountName(kind, rollout));
     const bindings = namespaces.flatMap((namespace) => names.map((name) => ({ namespace, name })));
     await atOnce(bindings, AT_ONCE, (key) =>
       whereAllowed(this.#client.delete(resources.roleBindings, key, {}, signal), false),
@@ -142,8 +142,8 @@ export class RolloutAccess {
   }
 }
 
-function accountName(kind: RolloutAccountKind, uid: string): string {
-  return kind === "plan" ? planAccount(uid) : rolloutAccount(uid);
+function accountName(kind: RolloutAccountKind, rollout: AccountOwner): string {
+  return kind === "plan" ? planAccount(rollout) : rolloutAccount(rollout);
 }
 
 function leftOver(kind: RolloutLeftOver["kind"], object: KubeObject): RolloutLeftOver {

@@ -20,10 +20,13 @@ import {
   type LendingMode,
   NAMESPACE_NAME,
   OBJECT_NAME,
+  RELEASES_NAMESPACE,
 } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
 import { DEBUG_MODES, type DebugMode } from "../../crds/operations/debug.ts";
+import { READ_PATTERN } from "../../crds/released/may-read.ts";
+import { POD_SECURITY_LEVELS, type PodSecurity } from "../../crds/released/pod-security.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "../gate/enforcement.ts";
 
@@ -63,6 +66,14 @@ export interface OperatorConfig extends ProcessSettings {
   /** Beginnings of image names that a release may pull. None: any. */
   readonly releasesRegistries: readonly string[];
   readonly releasesMayExpose: boolean;
+  /** Names, and beginnings of names with a `*`, of what a release may read and does not bring. None: nothing. */
+  readonly releasesMayReadSecrets: readonly string[];
+  readonly releasesMayReadConfigMaps: readonly string[];
+  readonly releasesMayReadVolumeClaims: readonly string[];
+  readonly releasesPodSecurity: PodSecurity;
+  /** Releases bring the secret values of their configuration. */
+  readonly releasesSecrets: boolean;
+  readonly releasesNamespace: string;
 }
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
@@ -210,6 +221,27 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "Whether a release may have Ingresses, and Services of other types than ClusterIP.",
     parse: truth,
   },
+  releasesMayReadSecrets: readable("SECRETS", "Secrets"),
+  releasesMayReadConfigMaps: readable("CONFIG_MAPS", "ConfigMaps"),
+  releasesMayReadVolumeClaims: readable("VOLUME_CLAIMS", "volume claims"),
+  releasesPodSecurity: {
+    env: "SALLYPORT_RELEASES_POD_SECURITY",
+    default: "restricted",
+    doc: "Level of Pod Security that pods of releases are held to: restricted or baseline.",
+    parse: oneOf(POD_SECURITY_LEVELS),
+  },
+  releasesSecrets: {
+    env: "SALLYPORT_RELEASES_SECRETS",
+    default: "false",
+    doc: "Whether releases bring the secret values of their configuration, as a Secret in their namespace. The agent has the same setting. It needs the roles and policies of such Secrets.",
+    parse: truth,
+  },
+  releasesNamespace: {
+    env: "SALLYPORT_RELEASES_NAMESPACE",
+    default: RELEASES_NAMESPACE,
+    doc: "Namespace in which the agent leaves the Secrets of releases. Nothing else may live there. The agent has the same setting.",
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
+  },
 };
 
 /** Call it with the environment. @throws ConfigError */
@@ -227,12 +259,25 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
     const must = "not be the grants namespace or the system namespace: only accounts of debug sessions live there";
     found.push({ setting: "debugNamespace", must });
   }
+  if ([config.grantsNamespace, config.systemNamespace, config.debugNamespace].includes(config.releasesNamespace)) {
+    found.push({ setting: "releasesNamespace", must: "be a namespace of its own: Secrets of releases are read there" });
+  }
   return found;
 }
 
 function modes(text: string): readonly DebugMode[] {
   const words = text.split(",").map((word) => word.trim());
   return DEBUG_MODES.filter((mode) => words.map(oneOf(DEBUG_MODES)).includes(mode));
+}
+
+/** What pods of a release may read by name. */
+function readable(kind: string, of: string) {
+  return {
+    env: `SALLYPORT_RELEASES_MAY_READ_${kind}`,
+    default: "",
+    doc: `${of} of the namespace that a release may read and does not bring: names, and beginnings of names that end with \`*\`. Empty: none.`,
+    parse: words(READ_PATTERN, "names, or beginnings of names with a *, such as shop-*"),
+  };
 }
 
 /** Of a list with commas. */

@@ -1,5 +1,6 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { closedCounter } from "../../base/closed-series.ts";
+import { installedRelease } from "../../crds/kinds/installed-release.ts";
 import {
   FINAL_ROLLOUT_STATES,
   type FinalRolloutState,
@@ -8,6 +9,7 @@ import {
   type Rollout,
   type RolloutAction,
 } from "../../crds/kinds/rollout.ts";
+import { RELEASE_RESOURCES } from "../../crds/released/release-kinds.ts";
 
 /** The dry runs; from asked for to begun; a wave until it is healthy; from begun to its end. */
 const PHASES = ["plan", "wait", "gate", "run"] as const;
@@ -35,6 +37,7 @@ export interface RolloutMetrics {
 /** @param rollouts asked at each scrape: those in the cache */
 export function rolloutMetrics(registry: Registry, rollouts: () => Iterable<Rollout>): RolloutMetrics {
   rolloutGauge(registry, rollouts);
+  driftGauge(registry, rollouts);
   const ended = closedCounter(registry, "sallyport_rollouts_total", "Rollouts that ended, by action and result.", {
     action: ROLLOUT_ACTIONS,
     result: FINAL_ROLLOUT_STATES,
@@ -91,6 +94,29 @@ function rolloutGauge(registry: Registry, rollouts: () => Iterable<Rollout>): vo
         counts.set(state, (counts.get(state) ?? 0) + 1);
       }
       for (const [state, count] of counts) this.set({ state }, count);
+    },
+  });
+}
+
+function driftGauge(registry: Registry, rollouts: () => Iterable<Rollout>): void {
+  const kinds = Object.keys(RELEASE_RESOURCES);
+  new Gauge({
+    name: "sallyport_drift",
+    help: "Objects of installed releases that others have changed or deleted, by kind: what does the next rollout find?",
+    labelNames: ["kind"],
+    registers: [registry],
+    collect() {
+      const counts = new Map<string, number>(kinds.map((kind) => [kind, 0]));
+      const deployments = Map.groupBy(rollouts(), ({ spec }) => spec.deploymentId);
+      for (const all of deployments.values()) {
+        const { drift = [] } = installedRelease(all)?.rollout.status ?? {};
+        for (const ref of new Set(drift.map((each) => each.ref))) {
+          const [kind = ""] = ref.split("/", 1);
+          const count = counts.get(kind);
+          if (count !== undefined) counts.set(kind, count + 1);
+        }
+      }
+      for (const [kind, count] of counts) this.set({ kind }, count);
     },
   });
 }

@@ -1,3 +1,9 @@
+import {
+  type PodSecurity,
+  PROJECTED_SOURCES,
+  RELEASE_VOLUMES,
+  SECCOMP_PROFILES,
+} from "../../crds/released/pod-security.ts";
 import { isSet, listAt, type Node, nodeAt, textAt } from "./rule-nodes.ts";
 
 export interface PodRules {
@@ -5,11 +11,10 @@ export interface PodRules {
   readonly bringsAccount: (name: string) => boolean;
   /** Beginnings of image names that may be pulled. Empty: any. */
   readonly registries: readonly string[];
+  readonly podSecurity: PodSecurity;
 }
 
 const HOST_NAMESPACES = ["hostNetwork", "hostPID", "hostIPC"];
-/** Volumes that bring nothing of the node and no Secret of another. */
-const VOLUMES = ["configMap", "emptyDir", "persistentVolumeClaim", "downwardAPI", "ephemeral", "secret", "projected"];
 /** Give a role in a cloud, a network beside the cluster's, or a weaker AppArmor. */
 const ANNOTATIONS = [
   "iam.amazonaws.com/",
@@ -21,14 +26,15 @@ const HOSTNAME = "kubernetes.io/hostname";
 const SELINUX_TYPES = ["", "container_t", "container_init_t", "container_kvm_t"];
 
 /** What is refused of a pod, by its template. */
-export function podProblems(template: Node, { bringsAccount, registries }: PodRules): readonly string[] {
+export function podProblems(template: Node, rules: PodRules): readonly string[] {
+  const { bringsAccount, registries, podSecurity } = rules;
   const pod = nodeAt(template, "spec");
   const containers = ["containers", "initContainers", "ephemeralContainers"].flatMap((list) => listAt(pod, list));
   const account = textAt(pod, "serviceAccountName") || textAt(pod, "serviceAccount") || "default";
   return [
     ...HOST_NAMESPACES.filter((field) => isSet(pod[field])).map((field) => `${field} shares the node's own`),
     ...listAt(pod, "volumes")
-      .filter((volume) => !VOLUMES.some((kind) => volume[kind] !== undefined))
+      .filter((volume) => !RELEASE_VOLUMES.some((kind) => volume[kind] !== undefined) || hasOtherSource(volume))
       .map((volume) => `volume ${String(volume.name)} is of a kind that may not be used`),
     ...(account === "default" || bringsAccount(account) ? [] : [`service account ${account} is not the release's own`]),
     ...(account === "default" && pod.automountServiceAccountToken !== false
@@ -44,7 +50,14 @@ export function podProblems(template: Node, { bringsAccount, registries }: PodRu
     ...(listAt(pod, "securityContext", "sysctls").length === 0 ? [] : ["sysctls change the node's kernel"]),
     ...securityProblems("the pod", nodeAt(pod, "securityContext")),
     ...containers.flatMap((container) => containerProblems(container, registries)),
+    ...(podSecurity === "baseline" ? [] : unrestricted(nodeAt(pod, "securityContext"), containers)),
   ];
+}
+
+function hasOtherSource(volume: Node): boolean {
+  return listAt(volume, "projected", "sources").some((source) =>
+    Object.keys(source).some((kind) => !PROJECTED_SOURCES.includes(kind)),
+  );
 }
 
 function hasToken(volume: Node): boolean {
@@ -101,6 +114,28 @@ function containerProblems(container: Node, registries: readonly string[]): read
     ...(registries.length === 0 || registries.some((each) => isFrom(textAt(container, "image"), each))
       ? []
       : [`${whose} has an image that is not of an allowed registry`]),
+  ];
+}
+
+/** What Pod Security `restricted` asks for beyond `baseline`. */
+function unrestricted(security: Node, containers: readonly Node[]): readonly string[] {
+  return [
+    ...(security.runAsUser === 0 ? ["the pod runs as user 0"] : []),
+    ...containers.flatMap((container) => {
+      const whose = `container ${String(container.name)}`;
+      const own = nodeAt(container, "securityContext");
+      const { drop } = nodeAt(own, "capabilities");
+      const seccomp = textAt(own, "seccompProfile", "type") || textAt(security, "seccompProfile", "type");
+      return [
+        ...(own.allowPrivilegeEscalation === false ? [] : [`${whose} lacks allowPrivilegeEscalation: false`]),
+        ...((own.runAsNonRoot ?? security.runAsNonRoot) === true ? [] : [`${whose} lacks runAsNonRoot: true`]),
+        ...(own.runAsUser === 0 ? [`${whose} runs as user 0`] : []),
+        ...(SECCOMP_PROFILES.includes(seccomp)
+          ? []
+          : [`${whose} lacks a seccompProfile: ${SECCOMP_PROFILES.join(" or ")}`]),
+        ...(Array.isArray(drop) && drop.includes("ALL") ? [] : [`${whose} does not drop ALL capabilities`]),
+      ];
+    }),
   ];
 }
 

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../crds/release-names.ts";
-import { RELEASE_KINDS, type ReleaseRules, refOf, releaseProblems } from "./release-rules.ts";
+import { READS_NOTHING } from "../../crds/released/may-read.ts";
+import { adoptedProblems, RELEASE_KINDS, type ReleaseRules, refOf, releaseProblems } from "./release-rules.ts";
 
-const RULES: ReleaseRules = { kinds: RELEASE_KINDS, namespaces: ["shop"], registries: [], mayExpose: false };
+const RULES: ReleaseRules = {
+  ...{ kinds: RELEASE_KINDS, namespaces: ["shop"], registries: [], mayExpose: false },
+  ...{ mayRead: READS_NOTHING, podSecurity: "baseline" },
+};
 
 const line = (manifest: ReleaseManifest): ReleaseObject => ({ wave: 0, frozen: false, resourceId: "api", manifest });
 
@@ -126,6 +130,11 @@ describe("refused is", () => {
       "the namespace's own token by another way",
       deployment({ volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }] }),
       "projected token",
+    ],
+    [
+      "a certificate of the pod's account",
+      deployment({ volumes: [{ name: "v", projected: { sources: [{ podCertificate: { keyType: "ED25519" } }] } }] }),
+      "of a kind that may not be used",
     ],
     ["a node by name", deployment({ nodeName: "control-plane-1" }), "nodeName"],
     ["a privileged container", deployment({}, { securityContext: { privileged: true } }), "privileged"],
@@ -273,4 +282,153 @@ test("where it may be exposed, Services and Ingresses pass, but no address of ot
   expect(problems([service({ externalIPs: ["1.2.3.4"] })], { mayExpose: true })).toEqual([
     "externalIPs take over addresses",
   ]);
+});
+
+describe("of what it does not bring, a release reads", () => {
+  const hex = "0123456789abcdef".repeat(2);
+  const volume = (source: object): object => ({ volumes: [{ name: "v", ...source }] });
+  const projected = (source: object): object => volume({ projected: { sources: [source] } });
+  const variable = (valueFrom: object): object => ({ env: [{ name: "A", valueFrom }] });
+  test.each<[string, object, object, string]>([
+    ["a Secret as a volume", volume({ secret: { secretName: "a" } }), {}, "Secret a"],
+    ["a Secret in a projected volume", projected({ secret: { name: "a" } }), {}, "Secret a"],
+    ["a Secret to pull with", { imagePullSecrets: [{ name: "a" }] }, {}, "Secret a"],
+    ["a Secret's key as a variable", {}, variable({ secretKeyRef: { name: "a", key: "k" } }), "Secret a"],
+    ["a Secret's keys as variables", {}, { envFrom: [{ secretRef: { name: "a" } }] }, "Secret a"],
+    [
+      "one in what runs first",
+      { initContainers: [{ name: "i", envFrom: [{ secretRef: { name: "a" } }] }] },
+      {},
+      "Secret a",
+    ],
+    ["a ConfigMap as a volume", volume({ configMap: { name: "a" } }), {}, "ConfigMap a"],
+    ["a ConfigMap in a projected volume", projected({ configMap: { name: "a" } }), {}, "ConfigMap a"],
+    ["a ConfigMap's key as a variable", {}, variable({ configMapKeyRef: { name: "a", key: "k" } }), "ConfigMap a"],
+    ["a ConfigMap's keys as variables", {}, { envFrom: [{ configMapRef: { name: "a" } }] }, "ConfigMap a"],
+    ["a volume claim", volume({ persistentVolumeClaim: { claimName: "a" } }), {}, "PersistentVolumeClaim a"],
+  ])("%s only where the customer has named it", (_, pod, container, words) => {
+    expect(problems([deployment(pod, container)])).toEqual([expect.stringContaining(`it reads ${words}`)]);
+    const all = ["*"];
+    const named = { secrets: all, configMaps: all, volumeClaims: all };
+    expect(problems([deployment(pod, container)], { mayRead: named })).toEqual([]);
+  });
+
+  test.each<[readonly string[], string, boolean]>([
+    [["shop-db"], "shop-db", true],
+    [["shop-db"], "shop-db-2", false],
+    [["shop-*"], "shop-db", true],
+    [["shop-*"], "shop", false],
+    [["a", "shop.*"], "shop.db", true],
+    [["shop.*"], "shopxdb", false],
+    [[], `cfg-dep-1-${hex}`, true],
+    [[], `cfg-dep-1-${hex}0`, false],
+    [["*"], `cfg-dep-1-${hex}`, true],
+    // Values of other deployments: no word of the customer's names them.
+    [["*", "cfg-*"], `cfg-dep-2-${hex}`, false],
+    [["*"], `cfg-dep-1-b-${hex}`, false],
+    [["*"], "cfg-anything", false],
+  ])("with the names %j the Secret %s: %s", (secrets, name, isAllowed) => {
+    const manifest = deployment({}, { envFrom: [{ secretRef: { name } }] });
+    expect(problems([manifest], { mayRead: { ...READS_NOTHING, secrets } })).toHaveLength(isAllowed ? 0 : 1);
+  });
+
+  test("a certificate for an Ingress only where the customer has named it", () => {
+    const ingress = object("networking.k8s.io/v1", "Ingress", { spec: { tls: [{ secretName: "web-tls" }, {}] } });
+    expect(problems([ingress], { mayExpose: true })).toEqual([expect.stringContaining("it reads Secret web-tls")]);
+    expect(problems([ingress], { mayExpose: true, mayRead: { ...READS_NOTHING, secrets: ["web-*"] } })).toEqual([]);
+  });
+
+  test("what it brings itself it reads under any name", () => {
+    const brought = [object("v1", "ConfigMap"), claim({})];
+    const volumes = [
+      { name: "a", configMap: { name: "api" } },
+      { name: "b", persistentVolumeClaim: { claimName: "api" } },
+    ];
+    expect(problems([...brought, deployment({ volumes })])).toEqual([]);
+  });
+});
+
+describe("where Pod Security is restricted", () => {
+  const POD = { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } };
+  const CONTAINER = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+  const secured = (pod: object = {}, container: object = {}): ReleaseManifest =>
+    deployment({ securityContext: { ...POD, ...pod } }, { securityContext: { ...CONTAINER, ...container } });
+  test.each<[string, ReleaseManifest, string | undefined]>([
+    ["what the renderer makes", secured(), undefined],
+    ["a container's own words", secured({ runAsNonRoot: undefined }, { runAsNonRoot: true }), undefined],
+    [
+      "a profile of the node's",
+      secured({ seccompProfile: undefined }, { seccompProfile: { type: "Localhost" } }),
+      undefined,
+    ],
+    ["a number as its user", secured({ runAsUser: 1000 }, { runAsUser: 1001 }), undefined],
+    ["no word on its user", secured({ runAsNonRoot: undefined }), "lacks runAsNonRoot"],
+    ["a container that takes its pod's word back", secured({}, { runAsNonRoot: false }), "lacks runAsNonRoot"],
+    ["root by its number", secured({}, { runAsUser: 0 }), "container c runs as user 0"],
+    ["root by the pod's number", secured({ runAsUser: 0 }), "the pod runs as user 0"],
+    ["no profile", secured({ seccompProfile: undefined }), "lacks a seccompProfile"],
+    ["no word on escalation", secured({}, { allowPrivilegeEscalation: undefined }), "lacks allowPrivilegeEscalation"],
+    ["capabilities that stay", secured({}, { capabilities: { drop: ["NET_RAW"] } }), "does not drop ALL"],
+    ["capabilities without a word", secured({}, { capabilities: undefined }), "does not drop ALL"],
+  ])("%s", (_, manifest, words) => {
+    expect(problems([manifest])).toEqual([]);
+    expect(problems([manifest], { podSecurity: "restricted" })).toEqual(
+      words === undefined ? [] : [expect.stringContaining(words)],
+    );
+  });
+});
+
+describe("a text", () => {
+  const data = (text: string): ReleaseManifest => object("v1", "ConfigMap", { data: { settings: text } });
+  test.each([
+    ["that clears the line", "a\u001b[2K"],
+    ["that goes back in its line", "evil\rgood"],
+    ["that turns its direction", "a\u202eb"],
+    ["in an isolate of its own", "a\u2066b"],
+    ["of another separator", "a\u2028b"],
+    ["that ends where it does not", "a\u0000b"],
+    ["of half a character", "a\ud800"],
+  ])("%s is refused", (_, text) => {
+    expect(problems([data(text)])).toEqual([expect.stringMatching(/shows falsely: \.data\.settings$/)]);
+    const named = object("v1", "ConfigMap", { data: { [text]: "a" } });
+    expect(problems([named])).toEqual([expect.stringContaining("shows falsely: .data, in the name of a field")]);
+  });
+
+  test("of many lines and languages passes", () => {
+    const persian = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645";
+    expect(problems([data(`\ufeffa\r\n\tb\n${persian} \u{1f468}\u200d\u{1f469}`)])).toEqual([]);
+  });
+
+  test("of any depth is read", () => {
+    let spec: object = { text: "a\u202eb" };
+    for (let depth = 0; depth < 100_000; depth += 1) spec = { spec };
+    expect(problems([object("v1", "ConfigMap", { spec })])).toHaveLength(1);
+  });
+});
+
+const secretEnv = { env: [{ name: "A", valueFrom: { secretKeyRef: { name: "db-password", key: "p" } } }] };
+const FILE = "kubectl.kubernetes.io/last-applied-configuration";
+test.each<[string, ReleaseManifest, readonly string[]]>([
+  [
+    "what it reads",
+    deployment({}, secretEnv),
+    ["it reads Secret db-password, which releases.mayRead.secrets does not name"],
+  ],
+  [
+    "who its pods are",
+    deployment({ serviceAccountName: "theirs" }),
+    ["service account theirs is not the release's own"],
+  ],
+  ["what an account has", account({}, { annotations: { role: "a" } }), ["the annotation role may give it rights"]],
+  [
+    "nothing of what adoption removes, or the API server writes",
+    account({}, { uid: "u", annotations: { [FILE]: "{}" } }),
+    [],
+  ],
+  ["nothing of a claim that is bound", claim({ volumeName: "pv-1" }), []],
+])("of an object that is adopted are judged with the customer's fields: %s", (_, adopted, messages) => {
+  const ref = refOf(adopted);
+  expect(adoptedProblems(adopted, [line(deployment()), line(account({}))], RULES)).toEqual(
+    messages.map((message) => ({ ref, message: `as it would be then: ${message}` })),
+  );
 });

@@ -1,11 +1,18 @@
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
+import type { MayRead } from "../../crds/released/may-read.ts";
+import type { PodSecurity } from "../../crds/released/pod-security.ts";
 import { kindAndGroup, RELEASE_RESOURCES } from "../../crds/released/release-kinds.ts";
 import { accountProblems, claimProblems, scaleProblems, selectionProblems } from "./member-rules.ts";
 import { podProblems } from "./pod-rules.ts";
+import { readProblems } from "./read-rules.ts";
 import { type Node, nodeAt } from "./rule-nodes.ts";
+import { textProblems } from "./text-rules.ts";
 
 /** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
 export const RELEASE_KINDS: readonly string[] = Object.keys(RELEASE_RESOURCES);
+
+/** Where kubectl keeps the file that it has applied; adoption removes it. */
+const FROM_FILE = "kubectl.kubernetes.io/last-applied-configuration";
 
 export interface ReleaseRules {
   /** Kind and group, as in {@link RELEASE_KINDS}. */
@@ -16,6 +23,9 @@ export interface ReleaseRules {
   readonly registries: readonly string[];
   /** Whether Services may be reached from outside of the cluster, and Ingresses name hosts. */
   readonly mayExpose: boolean;
+  /** What pods may read that the release does not bring. */
+  readonly mayRead: MayRead;
+  readonly podSecurity: PodSecurity;
 }
 
 /** Why one object may not be installed. */
@@ -23,6 +33,8 @@ export interface RuleProblem {
   /** `Deployment.apps/shop/api`. */
   readonly ref: string;
   readonly message: string;
+  /** It is the customer's, who can let the release have it. */
+  readonly isAdoptable?: boolean;
 }
 
 /** Names an object for people: kind, group, namespace and name. */
@@ -42,18 +54,50 @@ export function releaseProblems(objects: readonly ReleaseObject[], rules: Releas
     const ref = refOf(manifest);
     const twice = seen.has(ref) ? ["the release has it twice"] : [];
     seen.add(ref);
-    const bringsAccount = (name: string) => refs.has(`ServiceAccount/${manifest.metadata.namespace ?? ""}/${name}`);
-    const messages = [...twice, ...placeProblems(manifest, rules), ...metadataProblems(manifest)];
-    const template = templateOf(manifest);
-    if (template !== undefined) messages.push(...podProblems(template, { ...rules, bringsAccount }));
-    messages.push(...accountProblems(manifest), ...claimProblems(manifest, nodeAt(template, "spec")));
-    messages.push(
+    const messages = [
+      ...twice,
+      ...placeProblems(manifest, rules),
+      ...metadataProblems(manifest),
+      ...textProblems(manifest),
+      ...reachProblems(manifest, refs, rules),
+      ...claimProblems(manifest, nodeAt(templateOf(manifest), "spec")),
       ...selectionProblems(manifest),
       ...scaleProblems(manifest, refs),
       ...exposureProblems(manifest, rules),
-    );
+    ];
     return messages.map((message) => ({ ref, message }));
   });
+}
+
+/**
+ * What is refused of an object of the customer's that a release adopts, as it is with the release's fields. What the customer
+ * has put into it stays, and a Secret, or an identity of a cloud, would reach the vendor's image by it. The policies let stay
+ * what was there before.
+ *
+ * @param objects what the release brings.
+ */
+export function adoptedProblems(
+  adopted: ReleaseManifest,
+  objects: readonly ReleaseObject[],
+  rules: ReleaseRules,
+): readonly RuleProblem[] {
+  const refs = new Set(objects.map(({ manifest }) => refOf(manifest)));
+  const { [FROM_FILE]: _, ...annotations } = nodeAt(adopted, "metadata", "annotations");
+  const judged = { ...adopted, metadata: { ...adopted.metadata, annotations } } as ReleaseManifest;
+  const ref = refOf(adopted);
+  return reachProblems(judged, refs, rules).map((message) => ({ ref, message: `as it would be then: ${message}` }));
+}
+
+/** What its pods may do and read, or who they are as its account. */
+function reachProblems(manifest: ReleaseManifest, refs: ReadonlySet<string>, rules: ReleaseRules): readonly string[] {
+  const brings = (kind: string, name: string) => refs.has(`${kind}/${manifest.metadata.namespace ?? ""}/${name}`);
+  const bringsAccount = (name: string) => brings("ServiceAccount", name);
+  const template = templateOf(manifest);
+  return [
+    ...(template === undefined ? [] : podProblems(template, { ...rules, bringsAccount })),
+    ...readProblems(manifest, nodeAt(template, "spec"), rules.mayRead, brings),
+    ...accountProblems(manifest),
+  ];
 }
 
 function placeProblems(manifest: ReleaseManifest, { kinds, namespaces }: ReleaseRules): readonly string[] {

@@ -45,10 +45,15 @@ export class ReleaseCluster {
     const problems = intent.objects
       .filter(({ manifest }) => !intent.namespaces.includes(manifest.metadata.namespace ?? ""))
       .map(({ manifest }) => ({ ref: refOf(manifest), message: "not accepted there, password=hunter2" }));
+    const theirs = intent.objects
+      .filter(({ manifest }) => this.objects.get(refOf(manifest))?.isOurs === false)
+      .filter(({ manifest }) => !intent.takeOver.some(({ name }) => name === manifest.metadata.name))
+      .map(({ manifest }) => ({ ref: refOf(manifest), message: "NotOurs", isAdoptable: true }));
+    const awaitsTakeOver = theirs.length > 0 && problems.length === 0;
     const counts = { create: created.length, change: refs.size - created.length, prune: pruned.length, unchanged: 0 };
     const text = [contentDigest(intent.objects), intent.rollout.spec.action, ...created, "-", ...pruned].join(" ");
     const plannedDigest = contentDigest([{ wave: 0, frozen: false, resourceId: text, manifest: {} as never }]);
-    return { plan: counts, plannedDigest, problems };
+    return { plan: counts, plannedDigest, problems: [...problems, ...theirs], awaitsTakeOver };
   }
 
   apply({ objects, formerRef }: Intent, wave: number, half: boolean): WaveApplied {

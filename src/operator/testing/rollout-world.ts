@@ -4,6 +4,7 @@ import { contentDigest } from "../../crds/content-digest.ts";
 import type { OperationPolicySpec } from "../../crds/kinds/operation-policy.ts";
 import type { ReleaseContent, ReleaseObject } from "../../crds/kinds/release-content.ts";
 import type { Rollout, RolloutAction, RolloutSpec, RolloutState, RolloutStatus } from "../../crds/kinds/rollout.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { WindowState } from "../gate/release-windows.ts";
 import type { Intent, RolloutHands } from "../rollouts/hands/hands.ts";
@@ -20,7 +21,8 @@ export const RELEASES_AUTO: OperationPolicySpec = {
   rules: ["install", "update", "delete"].map((act) => ({ pattern: `release/${act}`, decision: "auto" })),
 };
 
-export type Crash = "before" | "half" | "after" | undefined;
+/** The process dies before, in the midst of or after a request; or the API server is too busy for it. */
+export type Crash = "before" | "half" | "after" | "busy" | undefined;
 
 /** Where a word is said: as soon as a rollout is in this state for the first time. */
 export interface Occasion {
@@ -158,6 +160,7 @@ export class RolloutWorld {
     const when = this.crash(this.requests);
     this.requests += 1;
     if (when === "before") throw new Error("crash");
+    if (when === "busy") throw refusal(503, "ServiceUnavailable");
     const answer = effect(when === "half");
     this.log.push(word);
     if (when !== undefined) throw new Error("crash");
@@ -259,7 +262,7 @@ export class RolloutWorld {
           this.#demandLeave(intent, until, false);
           return this.cluster.detach(half ? intent.former.slice(0, 1) : intent.former);
         }),
-      close: (uid) => this.#request("close", () => void this.rights.delete(uid)),
+      close: ({ metadata: { uid } }) => this.#request("close", () => void this.rights.delete(uid)),
     };
   }
 
@@ -274,6 +277,7 @@ export class RolloutWorld {
       let pauseMs = 60_000;
       for (const name of [...this.rollouts.keys()]) {
         const result = await this.look(name).catch((error: unknown) => {
+          if (error instanceof ApiError && error.isTransient) return { requeueAfterMs: 10 };
           if (!(error instanceof Error && error.message === "crash")) throw error;
           this.running = new RunningRollouts();
           return { requeueAfterMs: 1 };

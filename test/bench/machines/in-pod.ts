@@ -16,7 +16,7 @@ const TOKEN_SECONDS = 7_200;
 export async function inPod(
   stack: AsyncDisposableStack,
   cluster: Cluster,
-  kind: "join" | "machine-controller",
+  kind: "agent" | "operator" | "join" | "machine-controller",
   account: string,
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,

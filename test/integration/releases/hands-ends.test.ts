@@ -130,12 +130,12 @@ test("close takes accounts and bindings away, again and again; what a crash leav
   const objects = [member(configMap(shop, "a", {}))];
   const intent = await world.intent("install", { objects, namespaces: [shop] });
   await install(intent);
-  const { uid } = intent.rollout.metadata;
-  const account = rolloutAccount(uid);
+  const { rollout } = intent;
+  const account = rolloutAccount(rollout);
   expect(await world.lent(intent, shop)).toEqual([`RoleBinding ${account}`, `ServiceAccount ${account}`]);
   const hands = await world.hands();
-  await hands.close(uid, [shop], signal());
-  await hands.close(uid, [shop], signal());
+  await hands.close(rollout, [shop], signal());
+  await hands.close(rollout, [shop], signal());
   expect(await world.lent(intent, shop)).toEqual([]);
 });
 
@@ -157,7 +157,7 @@ test("a crash after any request, and a run anew, end in the same state", async (
       await hands.apply(intent, 1, until, signal());
       const health = await hands.health(intent, 1, new Date(), until, signal());
       const { left } = await pruned(hands, intent);
-      await hands.close(intent.rollout.metadata.uid, [shop], signal());
+      await hands.close(intent.rollout, [shop], signal());
       return { hasDigest: plannedDigest !== "", verdict: health.verdict, left };
     };
     let sent = 0;

@@ -39,7 +39,13 @@ const job = (namespace: string, nodeSelector?: Readonly<Record<string, string>>)
     template: {
       spec: {
         ...{ automountServiceAccountToken: false, restartPolicy: "Never", ...(nodeSelector && { nodeSelector }) },
-        containers: [{ name: "c", image: "registry.example/migrate:1" }],
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+        containers: [
+          {
+            ...{ name: "c", image: "registry.example/migrate:1" },
+            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+          },
+        ],
       },
     },
   },
@@ -104,6 +110,47 @@ test("a Job that has ended well is well at once", async () => {
   const shop = await world.namespace();
   const look = await wave(shop, [job(shop)]);
   expect(await eventually(look, ({ verdict }) => verdict !== "waiting")).toMatchObject({ verdict: "healthy" });
+});
+
+test("a Job that is gone is not run again when the installed content has completed it, and does not hold its wave up", async () => {
+  const shop = await world.namespace();
+  const hands = await world.hands();
+  const fill = job(shop);
+  const parts = { objects: [member(fill, { frozen: true })], namespaces: [shop] };
+  const done = await world.intent("update", { ...parts, done: [`Job.batch/${shop}/migrate`] });
+  expect((await hands.plan(done, signal())).plan).toMatchObject({ create: 0, unchanged: 1 });
+  expect(await hands.apply(done, 0, world.until(), signal())).toMatchObject({ created: 0, unchanged: 1, failures: [] });
+  expect(await world.read(fill)).toBeUndefined();
+  expect(await hands.health(done, 0, new Date(), world.until(), signal())).toEqual({
+    ...{ verdict: "healthy", againMs: 0 },
+    resources: [{ resourceId: "migrate", state: "running", health: "healthy", message: "" }],
+  });
+  const fresh = await world.intent("update", parts);
+  expect(await hands.apply(fresh, 0, world.until(), signal())).toMatchObject({ created: 1 });
+});
+
+test("a Job that failed in an earlier rollout is run again by a retry, also with another template", async () => {
+  const shop = await world.namespace();
+  const look = await wave(shop, [job(shop, silent)]);
+  const terminated = { exitCode: 1, reason: "Error" };
+  const container = { ...{ name: "c", image: "a", imageID: "" }, ready: false, restartCount: 0, state: { terminated } };
+  await world.report(shop, { phase: "Failed", containerStatuses: [container] });
+  await eventually(look, ({ verdict }) => verdict === "failed");
+  const failed = await world.read(job(shop));
+  const hands = await world.hands();
+  const objects = [member(job(shop))];
+  const retry = await world.intent("install", { objects, namespaces: [shop] });
+  const { plan, problems } = await hands.plan(retry, signal());
+  expect([plan.change, plan.changes?.at(-1), problems]).toEqual([1, `change Job.batch/${shop}/migrate: .status`, []]);
+  expect((await world.read(job(shop)))?.metadata.uid).toBe(failed?.metadata.uid);
+  const startedAt = new Date(Date.now() + 1_000).toISOString();
+  const running = { ...retry, rollout: { ...retry.rollout, status: { startedAt } } };
+  const applied = await eventually(
+    () => hands.apply(running, 0, world.until(), signal()),
+    ({ created }) => created === 1,
+  );
+  expect(applied.failures).toEqual([]);
+  expect((await world.read(job(shop)))?.metadata.uid).not.toBe(failed?.metadata.uid);
 });
 
 test("a Job that has failed fails the wave at once", async () => {

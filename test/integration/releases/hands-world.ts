@@ -4,15 +4,17 @@ import { withOwnPods } from "../../../src/agent/releases/render/own-pods.ts";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { DEFAULT_NAMES, objectName, operationRole } from "../../../src/crds/group.ts";
 import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import { MANAGED_DEPLOYMENT } from "../../../src/crds/kinds/managed-deployment.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutAction } from "../../../src/crds/kinds/rollout.ts";
 import { APPLYSET_LABEL, applySetId, DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../../src/crds/release-names.ts";
+import { type MayRead, READS_NOTHING } from "../../../src/crds/released/may-read.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect, type WireRequest } from "../../../src/kube/client/connection.ts";
 import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
 import { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
-import { RELEASE_KINDS } from "../../../src/operator/rollouts/release-rules.ts";
+import { RELEASE_KINDS, refOf } from "../../../src/operator/rollouts/release-rules.ts";
 import { eventually, signal } from "../wait.ts";
 
 const GRANTS = DEFAULT_NAMES.grantsNamespace;
@@ -29,6 +31,7 @@ export interface Live {
     readonly uid: string;
     readonly resourceVersion: string;
     readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
     readonly managedFields?: readonly { readonly manager: string }[];
   };
   readonly spec?: {
@@ -68,7 +71,7 @@ export class HandsWorld {
 
   async open(): Promise<void> {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
-    await this.#cluster().apply([namespace, customResourceDefinition(ROLLOUT), role()]);
+    await this.#cluster().apply([namespace, ...[ROLLOUT, MANAGED_DEPLOYMENT].map(customResourceDefinition), role()]);
     await this.policy(true);
     this.#admin = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
   }
@@ -91,15 +94,26 @@ export class HandsWorld {
     return name;
   }
 
-  async hands(around: Around = {}): Promise<ClusterHands> {
-    const connection = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
+  /** @param kubeconfig of the operator; default: the admin's. */
+  async hands(
+    around: Around = {},
+    releasesNamespace?: string,
+    kubeconfig: string = this.#cluster().adminKubeconfig,
+    mayRead: MayRead = READS_NOTHING,
+  ): Promise<ClusterHands> {
+    const connection = await connect({ kubeconfig });
     onTestFinished(() => connection.close());
     const client = new Client(watched(connection, around));
     return new ClusterHands({
+      ...{ client, version: "1.2.3" },
       access: new RolloutAccess(client, LENDING),
       clientFor: (token) => client.withToken(token),
       grantsNamespace: GRANTS,
-      rules: { kinds: RELEASE_KINDS, registries: [], mayExpose: false },
+      rules: {
+        ...{ kinds: RELEASE_KINDS, registries: [], mayExpose: false },
+        ...{ mayRead, podSecurity: "restricted" },
+      },
+      ...(releasesNamespace !== undefined && { secrets: { client, releasesNamespace } }),
       fence: () => undefined,
       clock: this.clock,
     });
@@ -120,7 +134,8 @@ export class HandsWorld {
     return {
       ...{ rollout: answer as Rollout, objects: [], former: [] },
       formerRef: action === "update" ? { name: "rel-0", digest } : undefined,
-      ...{ takeOver: [], namespaces: [], ...parts },
+      installed: (parts.former ?? []).map(({ manifest }) => refOf(manifest)),
+      ...{ done: [], takeOver: [], namespaces: [], ...parts },
     };
   }
 
@@ -229,16 +244,20 @@ function pathOf(apiVersion: string, kind: string, { namespace, name }: ReleaseMa
 }
 
 /** With the labels that the agent writes, and no pods but its own. */
-export function member(manifest: ReleaseManifest, more: Partial<ReleaseObject> = {}): ReleaseObject {
+export function member(
+  manifest: ReleaseManifest,
+  more: Partial<ReleaseObject> = {},
+  deploymentId = DEPLOYMENT_ID,
+): ReleaseObject {
   const { metadata } = manifest;
   const labels = {
     ...metadata.labels,
-    [DEPLOYMENT_ID_LABEL]: DEPLOYMENT_ID,
+    [DEPLOYMENT_ID_LABEL]: deploymentId,
     [RESOURCE_ID_LABEL]: metadata.name,
-    [APPLYSET_LABEL]: applySetId(objectName(DEPLOYMENT_ID), GRANTS),
+    [APPLYSET_LABEL]: applySetId(objectName(deploymentId), GRANTS),
     "app.kubernetes.io/managed-by": "sallyport",
   };
-  const labelled = withOwnPods({ ...manifest, metadata: { ...metadata, labels } }, DEPLOYMENT_ID);
+  const labelled = withOwnPods({ ...manifest, metadata: { ...metadata, labels } }, deploymentId);
   return { wave: 0, frozen: false, resourceId: metadata.name, ...more, manifest: labelled };
 }
 
@@ -275,7 +294,10 @@ export function deployment(namespace: string, name: string, options: DeploymentO
   const labels = { app };
   const pod = {
     automountServiceAccountToken: false,
-    containers: [{ name: "c", image }],
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [
+      { name: "c", image, securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } },
+    ],
     ...(nodeSelector && { nodeSelector }),
     ...(account !== undefined && { serviceAccountName: account }),
   };
@@ -297,6 +319,8 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
     { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs },
     { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
     { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+    { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["list"] },
+    { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list"] },
   ];
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: ROLE }, rules };
 }

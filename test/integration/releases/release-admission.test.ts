@@ -8,6 +8,8 @@ import {
   openReleases,
 } from "../../../src/crds/manifests/installation.ts";
 import {
+  APPLYSET_LABEL,
+  applySetId,
   DEPLOYMENT_ID_LABEL,
   planAccount,
   ROLLOUT_UID_LABEL,
@@ -15,7 +17,17 @@ import {
 } from "../../../src/crds/release-names.ts";
 import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
 import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
-import { MEMBER, PLAN, REGISTRY, ROLLOUT_RUN, ROLLOUT_UID, released, releasedDeployment } from "./released-objects.ts";
+import {
+  MEMBER,
+  ownerOf,
+  PLAN,
+  REGISTRY,
+  ROLLOUT_RUN,
+  ROLLOUT_UID,
+  released,
+  releasedDeployment,
+  securedContainer,
+} from "./released-objects.ts";
 
 // Neither agent nor operator runs. An attacker has the credentials of one account, which has every right, and types any
 // command: what is refused here is refused by policies alone.
@@ -23,6 +35,8 @@ import { MEMBER, PLAN, REGISTRY, ROLLOUT_RUN, ROLLOUT_UID, released, releasedDep
 const cluster = useCluster();
 const { systemNamespace } = DEFAULT_NAMES;
 const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";
+/** Another deployment that is accepted for the same namespace. */
+const OTHERS = { [APPLYSET_LABEL]: applySetId("dpl-other", GRANTS), [DEPLOYMENT_ID_LABEL]: "dpl_other" };
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const OTHER_DIGEST = `sha256:${"b".repeat(64)}`;
 const ONCALL = "olga";
@@ -30,7 +44,17 @@ const ONCALL = "olga";
 const MUTATOR = "mia";
 /** May write to rollouts, and has no word. */
 const STRANGER = "sam";
-type Who = "agent" | "operator" | "plan" | "rollout" | "approver" | "oncall" | "mutator" | "stranger" | "admin";
+type Who =
+  | "agent"
+  | "operator"
+  | "plan"
+  | "rollout"
+  | "unnamed"
+  | "approver"
+  | "oncall"
+  | "mutator"
+  | "stranger"
+  | "admin";
 const kubeconfigs: Partial<Record<Who, string>> = {};
 let world: OperatorWorld;
 
@@ -64,6 +88,7 @@ function content(name: string, metadata: object = {}): object {
 }
 
 const RELEASE = "sallyport-op-release-apply";
+const UNNAMED = "rollout-0badcafe0000";
 const soon = (minutes: number): string => `${new Date(Date.now() + minutes * 60_000).toISOString().slice(0, 19)}Z`;
 
 interface Lent {
@@ -89,6 +114,10 @@ function binding(lent: Lent = {}): object {
   };
 }
 
+const owner = (uid: string): object => ({
+  ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", name: "waiting", uid },
+});
+
 function account(name: string, metadata: object = {}, namespace = GRANTS): object {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, ...metadata } };
 }
@@ -96,6 +125,9 @@ function account(name: string, metadata: object = {}, namespace = GRANTS): objec
 const PLANS = "sallyport-plan-accounts";
 const OBJECTS = "sallyport-rollout-objects";
 const ACCOUNTS = "sallyport-rollout-service-accounts";
+const CONFIG_MAPS = "sallyport-rollout-config-maps";
+const CLAIMS = "sallyport-rollout-volume-claims";
+const CLAIM_NAMES = "sallyport-rollout-claim-names";
 const WORDS = "sallyport-rollout-words";
 const CONTENT = "sallyport-release-content";
 const BINDINGS = "sallyport-operator-bindings";
@@ -126,6 +158,12 @@ const PINNED = { nodeSelector: { "kubernetes.io/hostname": "n-1" } };
 const NETWORK = { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } };
 const security = (context: object): object => ({ securityContext: context });
 const volume = (source: object): object => ({ volumes: [{ name: "v", ...source }] });
+
+/** What the account of one deployment's rollout does to another deployment's. */
+const acrossDeployments = (title: string, ...args: readonly string[]): Attack<Who> => ({
+  ...{ title, ...RUNS, words: "objects of its own deployment only" },
+  args: () => [...args, "-n", SHOP, "--dry-run=server"],
+});
 
 const ATTACKS: readonly Attack<Who>[] = [
   {
@@ -212,6 +250,32 @@ const ATTACKS: readonly Attack<Who>[] = [
     ],
   },
   {
+    title: "nor makes one of another deployment",
+    ...{ ...RUNS, words: "objects of its own deployment only" },
+    ...create(() => released("v1", "ConfigMap", "fresh", {}, { labels: OTHERS })),
+  },
+  acrossDeployments("nor changes one of another deployment", "annotate", "configmap", "others", "a=b"),
+  acrossDeployments("nor deletes one of another deployment", "delete", "configmap", "others"),
+  acrossDeployments(
+    "nor lets one of another deployment go",
+    ...["label", "configmap", "others", ...Object.keys(OTHERS).map((label) => `${label}-`)],
+  ),
+  acrossDeployments(
+    "nor takes one of another deployment for its own",
+    ...["label", "configmap", "others", "--overwrite"],
+    ...Object.entries(MEMBER).map(([label, value]) => `${label}=${value}`),
+  ),
+  {
+    title: "nor does the account that plans show that it could",
+    ...{ policy: OBJECTS, as: "plan", words: "objects of its own deployment only" },
+    args: () => ["delete", "configmap", "others", "-n", SHOP, "--dry-run=server"],
+  },
+  {
+    title: "an account whose name says no deployment writes no object",
+    ...{ policy: OBJECTS, as: "unnamed", words: "objects of its own deployment only" },
+    ...create(() => released("v1", "ConfigMap", "fresh")),
+  },
+  {
     title: "nor keeps one from being deleted",
     ...{ ...RUNS, words: "no ownerReferences and no finalizers" },
     ...create(() => released("v1", "ConfigMap", "fresh", {}, { finalizers: ["example.com/keep"] })),
@@ -249,12 +313,24 @@ const ATTACKS: readonly Attack<Who>[] = [
     volume({ projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }),
   ),
   pod("nor a node by its name", "chooses no node by name", { nodeName: "control-plane" }),
-  pod("nor is privileged", "no privileged container", {}, { securityContext: { privileged: true } }),
+  pod(
+    "nor is privileged",
+    "no privileged container",
+    {},
+    security({ privileged: true, allowPrivilegeEscalation: null }),
+  ),
   pod("nor is where it runs first", "no privileged container", {
-    initContainers: [{ name: "i", image: `${REGISTRY}/i:1`, securityContext: { privileged: true } }],
+    initContainers: [
+      securedContainer({ name: "i", ...security({ privileged: true, allowPrivilegeEscalation: null }) }),
+    ],
   }),
   pod("nor may become so", "no privileged container", {}, { securityContext: { allowPrivilegeEscalation: true } }),
-  pod("nor adds a capability", "adds no capability", {}, { securityContext: { capabilities: { add: ["SYS_ADMIN"] } } }),
+  pod(
+    "nor adds a capability",
+    "adds no capability",
+    {},
+    { securityContext: { capabilities: { add: ["SYS_ADMIN"], drop: ["ALL"] } } },
+  ),
   pod("nor takes a port of the node", "takes no port of a node", {}, { ports: [{ containerPort: 80, hostPort: 80 }] }),
   pod("nor pulls from elsewhere", "images of allowed registries only", {}, { image: "registry.example/shopping/x:1" }),
   pod("nor pulls from another port", "images of allowed registries only", {}, { image: "other.example:5000/x:1" }),
@@ -278,6 +354,75 @@ const ATTACKS: readonly Attack<Who>[] = [
     "ask no other host",
     {},
     { readinessProbe: { httpGet: { port: 80, host: "db" } } },
+  ),
+  pod(
+    "nor may escalate, for want of a word",
+    "with allowPrivilegeEscalation: false",
+    {},
+    security({ allowPrivilegeEscalation: null }),
+  ),
+  pod("nor runs as root, for want of a word", "with runAsNonRoot: true", security({ runAsNonRoot: null })),
+  pod("nor runs as root by its number", "none as user 0", {}, security({ runAsUser: 0 })),
+  pod("nor goes without seccomp", "with a seccompProfile", security({ seccompProfile: null })),
+  pod("nor keeps capabilities", "that drop ALL capabilities", {}, security({ capabilities: null })),
+  pod(
+    "nor reads a Secret that is not named",
+    "only Secrets that releases may read",
+    volume({ secret: { secretName: "theirs" } }),
+  ),
+  pod("nor as a variable", "only Secrets that releases may read", {}, { envFrom: [{ secretRef: { name: "theirs" } }] }),
+  pod("nor pulls with one", "only Secrets that releases may read", { imagePullSecrets: [{ name: "theirs" }] }),
+  pod(
+    "nor reads the values of another deployment",
+    "only Secrets that releases may read",
+    {},
+    { envFrom: [{ secretRef: { name: `cfg-dpl-other-${"0a".repeat(16)}` } }] },
+  ),
+  {
+    title: "nor reads one in what was installed",
+    ...{ ...RUNS, words: "only Secrets that releases may read" },
+    args: () => [
+      ...["patch", "deployment", "member", "-n", SHOP, "--dry-run=server", "-p"],
+      JSON.stringify({ spec: { template: { spec: volume({ secret: { secretName: "theirs" } }) } } }),
+    ],
+  },
+  {
+    title: "a rollout reads no ConfigMap of the customer's",
+    ...{ policy: CONFIG_MAPS, as: "rollout", words: "only ConfigMaps that the release brings" },
+    ...create(() => releasedDeployment("fresh", volume({ configMap: { name: "theirs" } }))),
+  },
+  {
+    title: "nor one of another deployment",
+    ...{ policy: CONFIG_MAPS, as: "rollout", words: "only ConfigMaps that the release brings" },
+    ...create(() => releasedDeployment("fresh", {}, { envFrom: [{ configMapRef: { name: "others" } }] })),
+  },
+  {
+    title: "a rollout uses no volume claim of the customer's",
+    ...{ policy: CLAIMS, as: "rollout", words: "only volume claims that the release brings" },
+    ...create(() => releasedDeployment("fresh", volume({ persistentVolumeClaim: { claimName: "data-db-0" } }))),
+  },
+  {
+    title: "nor makes a StatefulSet that takes one by its name",
+    ...{ policy: CLAIMS, as: "rollout", words: "takes volume claims of others by their names" },
+    ...create(() =>
+      released("apps/v1", "StatefulSet", "db", {
+        spec: {
+          ...marked({}),
+          ...{ serviceName: "db", volumeClaimTemplates: [{ metadata: { name: "data" }, ...claimOf({}) }] },
+        },
+      }),
+    ),
+  },
+  {
+    title: "nor makes a claim that a StatefulSet of the customer's would take by its name",
+    ...{ policy: CLAIM_NAMES, as: "rollout", words: "a StatefulSet of others would take for its own" },
+    ...create(() => released("v1", "PersistentVolumeClaim", "data-vault-1", claimOf({}))),
+  },
+  made("nor projects a certificate of its account", "projects these sources only", () =>
+    releasedDeployment(
+      "fresh",
+      volume({ projected: { sources: [{ podCertificate: { signerName: "a.example/b", keyType: "ED25519" } }] } }),
+    ),
   ),
   made("nor annotates a pod for another network", "annotates no pod", () =>
     released("apps/v1", "Deployment", "fresh", {
@@ -501,7 +646,7 @@ const ATTACKS: readonly Attack<Who>[] = [
   {
     title: "a stolen operator lends the role of releases to no account of another rollout than the label's",
     ...{ policy: BINDINGS, as: "operator", words: "only bind the grant's own ServiceAccount" },
-    ...create(() => binding({ account: rolloutAccount(OTHER_UID) })),
+    ...create(() => binding({ account: rolloutAccount(ownerOf(OTHER_UID)) })),
   },
   {
     title: "nor to the account of a grant, which no policy for releases holds",
@@ -524,6 +669,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     ...create(() => binding({ name: "mine" })),
   },
   {
+    title: "nor to one whose name says no deployment",
+    ...{ policy: BINDINGS, as: "operator", words: "only bind the grant's own ServiceAccount" },
+    ...create(() => binding({ account: UNNAMED })),
+  },
+  {
     title: "nor for more than two hours",
     ...{ policy: BINDINGS, as: "operator", words: "two hours at most" },
     ...create(() => binding({ minutes: 130 })),
@@ -541,7 +691,20 @@ const ATTACKS: readonly Attack<Who>[] = [
   {
     title: "nor makes an account with a right outside of the cluster",
     ...{ policy: MADE, as: "operator", words: "no other label or annotation" },
-    ...create(() => account(planAccount(OTHER_UID), { annotations: { "eks.amazonaws.com/role-arn": "arn" } })),
+    ...create(() => account(planAccount(ownerOf(OTHER_UID)), { annotations: { "eks.amazonaws.com/role-arn": "arn" } })),
+  },
+  {
+    title: "nor makes an account that is named after another rollout than the one it is labelled with",
+    ...{ policy: MADE, as: "operator", words: "named after that rollout" },
+    ...create(() => {
+      const labels = { [ROLLOUT_UID_LABEL]: ROLLOUT_UID };
+      return account(rolloutAccount(ownerOf(OTHER_UID)), { labels, ownerReferences: [owner(ROLLOUT_UID)] });
+    }),
+  },
+  {
+    title: "nor one that is there without its rollout",
+    ...{ policy: MADE, as: "operator", words: "named after that rollout" },
+    ...create(() => account(rolloutAccount(ownerOf(OTHER_UID)), { labels: { [ROLLOUT_UID_LABEL]: OTHER_UID } })),
   },
   {
     title: "nor takes a token of an account that is no rollout's",
@@ -565,7 +728,10 @@ const ATTACKS: readonly Attack<Who>[] = [
   },
 ];
 
-const OPTIONS = { registries: [REGISTRY, "other.example"] };
+const OPTIONS = {
+  registries: [REGISTRY, "other.example"],
+  mayRead: { secrets: ["shop-*"], configMaps: ["shop-settings"], volumeClaims: ["data-cache-*"] },
+};
 const attacked = {
   cluster,
   kubeconfigs,
@@ -604,11 +770,37 @@ beforeAll(async () => {
       bound("RoleBinding", `patches-${name}`, { name: "patches-rollouts" }, user(name)),
     ),
     bound("RoleBinding", "approves-changes", { name: "approves-changes" }, user(MUTATOR)),
-    ...[PLAN, ROLLOUT_RUN].map((name) => account(name) as Record<string, unknown>),
+    ...[PLAN, ROLLOUT_RUN, UNNAMED].map((name) => account(name) as Record<string, unknown>),
     account("customers", {}, SHOP) as Record<string, unknown>,
-    account("others", { labels: { ...MEMBER, [DEPLOYMENT_ID_LABEL]: "dpl_other" } }, SHOP) as Record<string, unknown>,
+    account("others", { labels: OTHERS }, SHOP) as Record<string, unknown>,
     account("own", { labels: MEMBER }, SHOP) as Record<string, unknown>,
     released("v1", "ConfigMap", "member"),
+    released("v1", "ConfigMap", "others", {}, { labels: OTHERS }),
+    ...["theirs", "shop-settings"].map((name) => released("v1", "ConfigMap", name, {}, { labels: {} })),
+    ...(["vault", "own-set"] as const).map((name) =>
+      released(
+        "apps/v1",
+        "StatefulSet",
+        name,
+        {
+          spec: {
+            ...marked({}),
+            ...{
+              replicas: 0,
+              serviceName: name,
+              volumeClaimTemplates: [{ metadata: { name: "data" }, ...claimOf({}) }],
+            },
+          },
+        },
+        name === "vault" ? { labels: {} } : {},
+      ),
+    ),
+    ...["data-db-0", "data-cache-0"].map((name) =>
+      released("v1", "PersistentVolumeClaim", name, claimOf({}), { labels: {} }),
+    ),
+    released("v1", "PersistentVolumeClaim", "data-own-0", claimOf({})),
+    // The customer has had it read a Secret.
+    releasedDeployment("reading", volume({ secret: { secretName: "theirs" } })),
     released("v1", "Service", "member", { spec: { ports: [{ port: 80 }] } }),
     releasedDeployment("member"),
     // The customer has given it the node's network.
@@ -626,6 +818,7 @@ beforeAll(async () => {
     kubeconfigs[name] = await cluster().kubeconfigForServiceAccount(systemNamespace, `sallyport-${name}`);
   }
   kubeconfigs.plan = await cluster().kubeconfigForServiceAccount(GRANTS, PLAN);
+  kubeconfigs.unnamed = await cluster().kubeconfigForServiceAccount(GRANTS, UNNAMED);
   kubeconfigs.rollout = await cluster().kubeconfigForServiceAccount(GRANTS, ROLLOUT_RUN);
   const people = { approver: APPROVER, oncall: ONCALL, mutator: MUTATOR, stranger: STRANGER } as const;
   for (const [who, name] of Object.entries(people)) kubeconfigs[who as Who] = cluster().kubeconfigFor({ user: name });
@@ -662,7 +855,6 @@ testRefusals(ATTACKS, attacked);
 
 describe("let through", () => {
   const bare = { [ROLLOUT_UID_LABEL]: OTHER_UID };
-  const owner = { apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", name: "waiting", uid: OTHER_UID };
   test.each<[string, Who, readonly string[], (() => object)?]>([
     ["the agent writes what a release installs", "agent", CREATE, () => content("rel-9")],
     ["the agent asks for a rollout", "agent", CREATE, () => rollout("asked")],
@@ -670,7 +862,7 @@ describe("let through", () => {
       "the operator makes the account of a rollout",
       "operator",
       CREATE,
-      () => account(rolloutAccount(OTHER_UID), { labels: bare, ownerReferences: [owner] }),
+      () => account(rolloutAccount(ownerOf(OTHER_UID)), { labels: bare, ownerReferences: [owner(OTHER_UID)] }),
     ],
     ["the operator lends the role to the account that plans", "operator", CREATE, () => binding({ account: PLAN })],
     ["the operator lends it to the one that carries out", "operator", CREATE, () => binding()],
@@ -696,6 +888,63 @@ describe("let through", () => {
       "rollout",
       CREATE,
       () => releasedDeployment("fresh", { serviceAccountName: "new" }),
+    ],
+    [
+      "what it reads is named, its own, or not there yet",
+      "rollout",
+      CREATE,
+      () =>
+        releasedDeployment(
+          "fresh",
+          {
+            volumes: [
+              { name: "a", configMap: { name: "shop-settings" } },
+              { name: "b", persistentVolumeClaim: { claimName: "data-cache-0" } },
+              { name: "c", configMap: { name: "member" } },
+              { name: "d", configMap: { name: "new" } },
+            ],
+            imagePullSecrets: [{ name: "shop-pull" }],
+          },
+          { envFrom: [{ secretRef: { name: `cfg-dpl-shop-1-${"0a".repeat(16)}` } }] },
+        ),
+    ],
+    [
+      "it makes a claim that a StatefulSet of its own takes",
+      "rollout",
+      CREATE,
+      () => released("v1", "PersistentVolumeClaim", "data-own-set-0", claimOf({})),
+    ],
+    [
+      "it makes a claim whose name only begins like one of a StatefulSet",
+      "rollout",
+      CREATE,
+      () => released("v1", "PersistentVolumeClaim", "data-vault-backup", claimOf({})),
+    ],
+    [
+      "a StatefulSet takes the claims that one of its own has left",
+      "rollout",
+      CREATE,
+      () =>
+        released("apps/v1", "StatefulSet", "own", {
+          spec: {
+            ...marked({}),
+            ...{ serviceName: "own", volumeClaimTemplates: [{ metadata: { name: "data" }, ...claimOf({}) }] },
+          },
+        }),
+    ],
+    [
+      "it changes what the customer has had read a Secret",
+      "rollout",
+      [
+        "patch",
+        "deployment",
+        "reading",
+        "-n",
+        SHOP,
+        "--dry-run=server",
+        "-p",
+        JSON.stringify({ spec: { paused: true } }),
+      ],
     ],
     ["it brings an account", "rollout", CREATE, () => released("v1", "ServiceAccount", "new")],
     [

@@ -123,9 +123,17 @@ describe("a rollout", () => {
 
   test("does not change what was asked for", async () => {
     const { name } = await rollout();
-    for (const change of [{ contentDigest: OTHER }, { action: "install" }, { deadline: "2026-01-02T00:00:00Z" }]) {
+    const later = { deadline: "2026-01-02T00:00:00Z" };
+    for (const change of [{ contentDigest: OTHER }, { action: "install" }, { version: "1.5.0" }, later]) {
       expect(await objects.patch(ROLLOUT, name, { spec: change })).toEqual(refused("immutable"));
     }
+  });
+
+  test("shows a person which version it brings", async () => {
+    const { name } = await rollout({ version: "1.4.0" });
+    const { stdout, stderr } = await cluster().kubectl(["get", "rout", name, "-n", "sallyport-grants"]);
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/DEPLOYMENT +ACTION +VERSION +STATE[\s\S]* 1\.4\.0 /);
   });
 
   test("takes each word of the customer once", async () => {
@@ -149,6 +157,12 @@ describe("a rollout", () => {
     expect(await take(api)).toEqual(passed);
     expect(await take(web, api)).toEqual(passed);
     expect(await take(web)).toEqual(refused("takeOver only grows"));
+    await objects.report(ROLLOUT, name, { state: "Queued" });
+    expect(await objects.report(ROLLOUT, name, { state: "Applying", startedAt: AT, until: UNTIL })).toEqual(passed);
+    expect(await take(web, api, { kind: "Deployment", name: "late" })).toEqual(
+      refused("takeOver counts before the rollout starts"),
+    );
+    expect(await take(web, api)).toEqual(passed);
   });
 
   test("goes only where a rollout may go, and stays where it ended", async () => {

@@ -220,7 +220,7 @@ test("on real objects: installed, and an update whose image cannot be pulled is 
     const live = await world.read(api("1"));
     expect(live?.spec?.template?.spec.containers[0]?.image).toBe("registry.example/app:1");
     expect((await world.pods(shop)).map(({ metadata }) => metadata.uid)).toContain(before?.metadata.uid);
-    const nothing = { objects: [], former: [], formerRef: undefined, takeOver: [] };
+    const nothing = { objects: [], former: [], installed: [], formerRef: undefined, done: [], takeOver: [] };
     const intent = { rollout: taken, ...nothing, namespaces: [shop] };
     expect(await world.lent(intent, shop)).toEqual([]);
   });

@@ -1,20 +1,26 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { sentFields } from "../../../scripts/generate/egress/egress.ts";
+import { AGENT_ROUTES } from "../../../src/agent/platform-link/routes.ts";
 import type { Render } from "../../../src/agent/releases/render/render-stack.ts";
 import type { DeploymentConfig } from "../../../src/contract/deployments/sync.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { RELEASE_CONTENT, type ReleaseContent, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutStatus, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
+import { CapturedFields, covers } from "../egress/captured.ts";
+import { RELEASE_FIELDS } from "../egress/release-fields.ts";
 import { eventually, signal } from "../wait.ts";
 
 // The agent's half of a release on a real platform and a real API server. The test is the operator: it writes the status of
 // rollouts. Their objects are never applied, so a stand-in makes them.
 
 const cluster = useCluster();
+const captured = new CapturedFields(AGENT_ROUTES);
 let world: AgentWorld;
 let agent: Running;
 
@@ -42,6 +48,7 @@ const ON = { SALLYPORT_RELEASES_ENABLED: "true" };
 
 beforeAll(async () => {
   world = await createAgentWorld(cluster());
+  world.gate.onHeard = captured.add;
   const { systemNamespace, agentAccount } = DEFAULT_NAMES;
   const group = "rbac.authorization.k8s.io";
   const metadata = { name: `${agentAccount}-releases`, namespace: GRANTS };
@@ -195,6 +202,46 @@ test("an agent that is started anew in the middle makes no second rollout, and g
   expect(made[0]?.spec.action).toBe("update");
 });
 
+test("what others change of an installed release is told until it is gone, or until it is installed again", async () => {
+  const { currentReleaseId } = await deployment(({ status }) => status === "running");
+  const name = objectName(currentReleaseId ?? "");
+  const installed = (await all<Rollout>(rollouts)).find(({ spec }) => spec.contentName?.startsWith(name));
+  if (installed === undefined) throw new Error("nothing is installed");
+  const drift = [{ ref: "ConfigMap/shop/web", field: ".data.a", manager: "their-editor" }];
+  await report(installed, { drift });
+  const degraded = await deployment(({ status }) => status === "refresh-failed");
+  expect(degraded).toMatchObject({ currentReleaseId, desiredReleaseId: null });
+  expect(degraded.error).toMatchObject({
+    code: "RESOURCE_DRIFT",
+    context: {
+      objects: 1,
+      missing: 0,
+      drift: [{ object: "ConfigMap/shop/web", field: ".data.a", manager: "their-editor" }],
+    },
+  });
+  const key = { namespace: GRANTS, name: objectName(world.deploymentId) };
+  const shown = await eventually(
+    () => world.admin.get<ManagedDeployment>(managedDeployments, key, signal()),
+    (found) => found?.status?.release?.drift !== undefined,
+  );
+  expect(shown?.status?.release).toMatchObject({
+    ...{ id: currentReleaseId, version: "1.1.0", rollout: installed.metadata.name },
+    drift: ["ConfigMap/shop/web .data.a is their-editor's"],
+  });
+  await report(installed, { drift: null } as unknown as RolloutStatus);
+  await deployment(({ status, error }) => status === "running" && error === null);
+
+  await report(installed, { drift: [{ ref: "ConfigMap/shop/web" }] });
+  await deployment(
+    ({ status, error }) => status === "refresh-failed" && error?.message.endsWith("is missing") === true,
+  );
+  await world.vendorAdmin.deployments.redeploy({ params: { id: world.deploymentId } }, signal());
+  const again = await rolloutOf(currentReleaseId ?? "");
+  expect(again.spec.contentName).toBe(installed.spec.contentName);
+  await carriedOut(again, "web");
+  await deployment(({ status, error }) => status === "running" && error === null);
+});
+
 test("one that was rolled back fails with what ran before, and is tried again as another rollout", async () => {
   const before = await deployment(() => true);
   const releaseId = await promoted("1.2.0", "web", "jobs");
@@ -202,6 +249,8 @@ test("one that was rolled back fails with what ran before, and is tried again as
   await report(rollout, { state: "Planning" });
   await report(rollout, { state: "Queued", plan, plannedDigest: PLANNED });
   await report(rollout, { state: "Applying", ...RUNS, wave: 0, waves: 2 });
+  // Its failure is told as the end of work that was told.
+  await deployment(({ status }) => status === "updating");
   await report(rollout, { state: "RollingBack", resources: [resource("web", "failed", "image cannot be pulled")] });
   const conditions = [
     {
@@ -218,7 +267,7 @@ test("one that was rolled back fails with what ran before, and is tried again as
   expect(failed.error).toMatchObject({
     code: "ROLLED_BACK",
     message: expect.stringContaining("ImagePullBackOff"),
-    context: { from: rollout.spec.contentName, to: "rel-before", wave: 0, waves: 2 },
+    context: { from: rollout.spec.contentName, to: "rel-before" },
   });
   expect(failed.stackState?.resources).toMatchObject({ web: { status: "update-failed" } });
 
@@ -296,4 +345,14 @@ test("a deletion is a rollout of its own; what it leaves is for a person", async
   await report(removal, { state: "Succeeded", finishedAt: AT, conditions: [left] });
   const ended = await deployment(({ status }) => status === "teardown-required");
   expect(ended.error?.message).toContain(message);
+});
+
+// The last: it looks at what all of the above have sent.
+test("what left the cluster by it stands in docs/data-that-leaves.md, and each row of releases was sent", () => {
+  const page = sentFields();
+  expect(captured.undocumented(page)).toEqual([]);
+  const sent = [...(captured.fields.get("sync.reconcile") ?? [])];
+  const isFree = (path: string): boolean =>
+    page.get("sync.reconcile")?.some((field) => field.path === path && field.free) === true;
+  expect(RELEASE_FIELDS.filter((path) => !sent.some((each) => covers(path, each, isFree(path))))).toEqual([]);
 });

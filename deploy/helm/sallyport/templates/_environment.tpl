@@ -131,6 +131,7 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- if $values.releases.enabled }}
 - name: SALLYPORT_RELEASES_ENABLED
   value: "true"
+{{- include "sallyport.releaseSecretsEnv" .root }}
 {{- end }}
 {{- if $values.machines.enabled }}
 - name: SALLYPORT_AGENT_MACHINES

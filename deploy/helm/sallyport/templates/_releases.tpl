@@ -8,6 +8,12 @@
 {{- if eq $values.rbac.scope "namespaces" -}}
 {{- fail "releases.enabled is true and rbac.scope is namespaces: the role of a rollout is a ClusterRole. Choose rbac.scope=cluster, or leave releases off." -}}
 {{- end -}}
+{{- if $values.releases.secrets -}}
+{{- $others := concat (list "default" "kube-system" "kube-public" "kube-node-lease" $values.grantsNamespace "sallyport-debug" (include "sallyport.namespace" .)) (include "sallyport.opened" . | fromJsonArray) -}}
+{{- if has $values.releases.namespace $others -}}
+{{- fail (printf "releases.namespace is %s: choose a namespace that nothing else uses, as the operator reads every Secret in it." $values.releases.namespace) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -21,4 +27,23 @@
   value: {{ join "," $releases.registries | quote }}
 - name: SALLYPORT_RELEASES_MAY_EXPOSE
   value: {{ $releases.mayExpose | quote }}
+- name: SALLYPORT_RELEASES_MAY_READ_SECRETS
+  value: {{ join "," $releases.mayRead.secrets | quote }}
+- name: SALLYPORT_RELEASES_MAY_READ_CONFIG_MAPS
+  value: {{ join "," $releases.mayRead.configMaps | quote }}
+- name: SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS
+  value: {{ join "," $releases.mayRead.volumeClaims | quote }}
+- name: SALLYPORT_RELEASES_POD_SECURITY
+  value: {{ $releases.podSecurity | quote }}
+{{- include "sallyport.releaseSecretsEnv" . }}
+{{- end -}}
+
+{{/* Of agent and operator alike. */}}
+{{- define "sallyport.releaseSecretsEnv" -}}
+{{- if .Values.releases.secrets }}
+- name: SALLYPORT_RELEASES_SECRETS
+  value: "true"
+- name: SALLYPORT_RELEASES_NAMESPACE
+  value: {{ .Values.releases.namespace | quote }}
+{{- end }}
 {{- end -}}

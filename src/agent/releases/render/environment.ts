@@ -17,8 +17,14 @@ export interface Environment {
   readonly envFrom: readonly object[];
   /** Of all that stands here, so that a pod restarts when it is another. Holds no secret value. */
   readonly hash: string;
-  /** Where each secret value came from that would have to be written out, by the variable's name. */
-  readonly secrets: ReadonlyMap<string, string>;
+  /** Secret values, by the variable's name: none of them stands in `env`. */
+  readonly secrets: ReadonlyMap<string, SecretGiven>;
+}
+
+/** A secret value, and where it came from. */
+export interface SecretGiven {
+  readonly value: string;
+  readonly path: string;
 }
 
 export interface Configuration {
@@ -34,31 +40,80 @@ export interface Configuration {
  */
 export function environmentOf(
   resourceId: string,
-  { inputs, config }: Configuration,
+  configuration: Configuration,
   bindings: readonly ExternalBinding[],
 ): Environment {
-  const entries = new Map<string, EnvEntry>();
-  const secrets = new Map<string, string>();
+  const { plain, secrets } = collected(resourceId, configuration, bindings);
+  const entries: EnvEntry[] = [...plain].map(([name, value]) => ({ name, value: literal(value) }));
+  const envFrom: object[] = [];
+  for (const binding of bindings) if (binding.env === undefined) envFrom.push(wholeSource(binding));
+  const sources = new Map(
+    bindings.flatMap((binding) =>
+      Object.entries(binding.env ?? {}).map(([name, key]) => [name, sourceOf(binding, key)] as const),
+    ),
+  );
+  entries.push(...[...sources].map(([name, valueFrom]) => ({ name, valueFrom })));
+  return environment(entries, envFrom, secrets);
+}
+
+/** As {@link Environment.secrets}, without the rest, which may be a thousand times as large over all resources. */
+export function secretsOf(
+  resourceId: string,
+  configuration: Configuration,
+  bindings: readonly ExternalBinding[],
+): Environment["secrets"] {
+  const { inputs, config } = configuration;
+  const isAnySecret = config.environmentVariables.variables.some(({ type }) => type === "secret");
+  if (!isAnySecret && !inputs.some(isSecretInput)) return new Map();
+  return collected(resourceId, configuration, bindings).secrets;
+}
+
+/** Values by their variables, as they were entered; without those that a binding names. */
+function collected(
+  resourceId: string,
+  { inputs, config }: Configuration,
+  bindings: readonly ExternalBinding[],
+): { readonly plain: ReadonlyMap<string, string>; readonly secrets: ReadonlyMap<string, SecretGiven> } {
+  const plain = new Map<string, string>();
+  const secrets = new Map<string, SecretGiven>();
   const give = ({ name, value, isSecret, path }: Given): void => {
-    entries.delete(name);
+    plain.delete(name);
     secrets.delete(name);
-    if (isSecret) secrets.set(name, path);
-    else entries.set(name, { name, value: literal(value) });
+    if (isSecret) secrets.set(name, { value, path });
+    else plain.set(name, value);
   };
   for (const given of inputs.flatMap((input) => ofInput(input, config.inputValues, resourceId))) give(given);
   for (const { name, value, type, targetResources } of config.environmentVariables.variables) {
     if (!isTargeted(targetResources, resourceId)) continue;
     give({ name, value, isSecret: type === "secret", path: `config.environmentVariables.${name}` });
   }
-  const envFrom: object[] = [];
-  for (const binding of bindings) {
-    if (binding.env === undefined) envFrom.push(wholeSource(binding));
-    for (const [name, key] of Object.entries(binding.env ?? {}).sort(byKey)) {
-      secrets.delete(name);
-      entries.set(name, { name, valueFrom: sourceOf(binding, key) });
-    }
+  for (const name of bindings.flatMap(({ env }) => Object.keys(env ?? {}))) {
+    plain.delete(name);
+    secrets.delete(name);
   }
-  const env = [...entries].sort(byKey).map(([, entry]) => entry);
+  return { plain, secrets };
+}
+
+function isSecretInput({ kind, env = [] }: StackInput): boolean {
+  return kind === "secret" || env.some((target) => (target as { readonly type?: unknown }).type === "secret");
+}
+
+/** The same with each secret value taken from a key of the Secret. Its name is another for other values. */
+export function withSecret(given: Environment, secret: string, keyOf: (variable: string) => string): Environment {
+  const { secrets } = given;
+  const taken = [...secrets.keys()].map((name) => ({
+    name,
+    valueFrom: { secretKeyRef: { name: secret, key: keyOf(name) } },
+  }));
+  return environment([...given.env, ...taken], given.envFrom, secrets);
+}
+
+function environment(
+  entries: readonly EnvEntry[],
+  envFrom: readonly object[],
+  secrets: Environment["secrets"],
+): Environment {
+  const env = entries.toSorted((one, other) => byKey([one.name, one], [other.name, other]));
   return { env, envFrom, secrets, hash: hashOf({ env, envFrom }) };
 }
 

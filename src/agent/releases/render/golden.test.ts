@@ -2,12 +2,20 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
-import { RELEASE_KINDS, releaseProblems } from "../../../operator/rollouts/release-rules.ts";
+import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../operator/rollouts/release-rules.ts";
 import { renderStack } from "./render-stack.ts";
 import { GOLDEN_CASES, requestOf } from "./testing/golden-cases.ts";
 
 const GOLDEN = join(import.meta.dirname, "testing/golden");
-const RULES = { kinds: RELEASE_KINDS, namespaces: ["shop", "shop-jobs"], registries: [], mayExpose: false };
+const RULES: ReleaseRules = {
+  kinds: RELEASE_KINDS,
+  namespaces: ["shop", "shop-jobs"],
+  registries: [],
+  mayExpose: false,
+  // What `externalBindings` name is the customer's.
+  mayRead: { secrets: ["*"], configMaps: ["*"], volumeClaims: [] },
+  podSecurity: "restricted",
+};
 
 // After a change that is meant: `npx vitest run --project unit src/agent/releases/render/golden.test.ts -u`, then read the files.
 test.each(GOLDEN_CASES)(

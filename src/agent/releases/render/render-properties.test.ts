@@ -2,12 +2,20 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import { applySetId } from "../../../crds/release-names.ts";
-import { RELEASE_KINDS, releaseProblems } from "../../../operator/rollouts/release-rules.ts";
+import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../operator/rollouts/release-rules.ts";
 import { type RenderRequest, renderStack } from "./render-stack.ts";
 import { requestOf } from "./testing/golden-cases.ts";
 import { someStack } from "./testing/some-stack.ts";
 
-const RULES = { kinds: RELEASE_KINDS, namespaces: ["shop"], registries: [], mayExpose: false };
+const RULES: ReleaseRules = {
+  kinds: RELEASE_KINDS,
+  namespaces: ["shop"],
+  registries: [],
+  mayExpose: false,
+  // What `externalBindings` name is the customer's.
+  mayRead: { secrets: ["*"], configMaps: ["*"], volumeClaims: [] },
+  podSecurity: "restricted",
+};
 
 function objectsOf(request: RenderRequest): readonly ReleaseObject[] {
   const rendered = renderStack(request);

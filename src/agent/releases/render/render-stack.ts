@@ -5,6 +5,7 @@ import { stackFaults } from "../../../contract/deployments/stack-faults.ts";
 import { isRenderedType } from "../../../contract/stacks/kubernetes-config.ts";
 import { groupKindOf } from "../../../contract/stacks/manifest-problems.ts";
 import { MAX_RELEASE_OBJECTS, MAX_WAVES, type ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { ConfigurationSecret } from "./configuration-secret.ts";
 import { hashOf, plainJsonProblem } from "./plain-json.ts";
 import { isLabelValue, type ReleaseIdentity } from "./release-labels.ts";
 import { MAX_RENDER_PROBLEMS, type RenderProblem, type RenderProblemCode } from "./render-problem.ts";
@@ -22,11 +23,19 @@ export interface RenderRequest extends ReleaseIdentity {
   readonly config: unknown;
   /** Those that the customer accepts the deployment for. The first is the deployment's own. */
   readonly namespaces: readonly string[];
+  /** Where releases bring secret values: makes the name of their Secret unguessable. */
+  readonly secretSalt?: Uint8Array;
 }
 
 export type Rendered =
   /** Without objects: the stack has only what the cluster has already. */
-  | { readonly ok: true; readonly objects: readonly ReleaseObject[]; readonly configHash: string }
+  | {
+      readonly ok: true;
+      readonly objects: readonly ReleaseObject[];
+      readonly configHash: string;
+      /** What the objects name and do not hold. Undefined: no value is secret. */
+      readonly secret?: ConfigurationSecret;
+    }
   | { readonly ok: false; readonly problems: readonly RenderProblem[] };
 
 export type Render = (request: RenderRequest) => Rendered;
@@ -40,16 +49,24 @@ export type Render = (request: RenderRequest) => Rendered;
 export function renderStack(request: RenderRequest): Rendered {
   const unfit = inputProblems(request);
   if (unfit.length > 0) return refused(unfit);
-  const { namespaces, ...identity } = request;
+  const { namespaces, secretSalt, ...identity } = request;
   const stack = request.stack as KubernetesStack;
   const config = request.config as RenderedConfig;
   const { byId, problems } = bindingsOf(stack.resources, config.externalBindings);
-  const made = partsOf({ identity, namespaces, stack, config, bindings: byId, maxBytes: MAX_CONTENT_BYTES });
+  const made = partsOf({
+    identity,
+    namespaces,
+    stack,
+    config,
+    bindings: byId,
+    maxBytes: MAX_CONTENT_BYTES,
+    secretSalt,
+  });
   if (problems.length + made.problems.length > 0) return refused([...problems, ...made.problems]);
   const objects = inWaves(made.parts, stepsOf(stack));
   const unfitting = [...contentProblems(objects)];
   if (unfitting.length > 0) return refused(unfitting);
-  return { ok: true, objects, configHash: hashOf(made.configured) };
+  return { ok: true, objects, configHash: hashOf(made.configured), ...(made.secret && { secret: made.secret }) };
 }
 
 function stepsOf({ resources }: KubernetesStack): ReadonlyMap<string, Step> {
@@ -66,7 +83,13 @@ function refused(problems: readonly RenderProblem[]): Rendered {
 }
 
 /** In an order in which each judge gets what the one before has let through. */
-function inputProblems({ stack, config, namespaces, ...identity }: RenderRequest): readonly RenderProblem[] {
+function inputProblems({
+  stack,
+  config,
+  namespaces,
+  secretSalt: _,
+  ...identity
+}: RenderRequest): readonly RenderProblem[] {
   const read = isRecord(config) ? config : {};
   const { environmentVariables, inputValues, externalBindings } = read as Partial<RenderedConfig>;
   // The rest of a configuration is not read.

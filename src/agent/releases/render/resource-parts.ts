@@ -3,14 +3,15 @@ import type { KubernetesStack } from "../../../contract/deployments/stack.ts";
 import { isRenderedType, type KubernetesConfig } from "../../../contract/stacks/kubernetes-config.ts";
 import type { ManifestsConfig } from "../../../contract/stacks/manifests-config.ts";
 import type { Manifest } from "../../../crds/manifest.ts";
-import { type Environment, environmentOf } from "./environment.ts";
+import { type ConfigurationSecret, configurationSecret, secretKeys } from "./configuration-secret.ts";
+import { type Environment, environmentOf, secretsOf, withSecret } from "./environment.ts";
 import { givenObjects } from "./given-objects.ts";
 import { byKey, inOrder } from "./plain-json.ts";
 import type { WorkloadConfig } from "./pod-template.ts";
 import type { ReleaseIdentity } from "./release-labels.ts";
 import type { RenderProblem } from "./render-problem.ts";
 import { needsOf } from "./resource-bindings.ts";
-import { SecretValues } from "./secret-values.ts";
+import { secretsRefused } from "./secret-values.ts";
 import type { Part } from "./waves.ts";
 import { workloadObjects } from "./workload-objects.ts";
 
@@ -23,6 +24,8 @@ export interface PartsRequest {
   readonly bindings: ReadonlyMap<string, ExternalBinding>;
   /** A variable is written out once for each resource: a few of them can make a thousand times their size. */
   readonly maxBytes: number;
+  /** Makes the name of the Secret unguessable. Undefined: releases bring no secret values here. */
+  readonly secretSalt: Uint8Array | undefined;
 }
 
 export interface Parts {
@@ -30,6 +33,8 @@ export interface Parts {
   readonly problems: readonly RenderProblem[];
   /** Of each workload: the hash of what the configuration gives it. */
   readonly configured: Readonly<Record<string, string>>;
+  /** Undefined: no value is secret. */
+  readonly secret: ConfigurationSecret | undefined;
 }
 
 /** The objects of all resources, by the resources' ids. */
@@ -38,13 +43,13 @@ export function partsOf(request: PartsRequest): Parts {
   const parts: Part[] = [];
   const problems: RenderProblem[] = [];
   const configured: [string, string][] = [];
-  const secrets = new SecretValues();
+  const configuration = configurationOf(request);
+  problems.push(...configuration.problems);
   let bytes = 0;
   for (const [resourceId, { config, lifecycle }] of Object.entries(stack.resources).sort(byKey)) {
     const manifests: Manifest[] = [];
     if (isWorkload(config)) {
-      const environment = environmentFor(config.id, request);
-      secrets.note(resourceId, environment.secrets);
+      const environment = configuration.environmentOf(config.id);
       configured.push([resourceId, environment.hash]);
       manifests.push(...workloadObjects(identity, namespaces[0] ?? "", config, environment));
     } else if (isManifests(config)) {
@@ -58,20 +63,41 @@ export function partsOf(request: PartsRequest): Parts {
     }
     if (bytes > maxBytes) break;
   }
-  return { parts, problems: [...problems, ...secrets.problems()], configured: Object.fromEntries(configured) };
+  return { parts, problems, configured: Object.fromEntries(configured), secret: configuration.secret };
 }
 
-/** With what the customer's cluster has in place of things that it depends on. */
-function environmentFor(id: string, { stack, config, bindings }: PartsRequest): Environment {
-  const { resources, inputs = [] } = stack;
+interface Configuration {
+  readonly environmentOf: (resourceId: string) => Environment;
+  readonly secret: ConfigurationSecret | undefined;
+  readonly problems: readonly RenderProblem[];
+}
+
+/** Secret values first, of all workloads together: they lie in one Secret, whose name stands in each of them. */
+function configurationOf(request: PartsRequest): Configuration {
+  const { identity, stack, config, secretSalt } = request;
+  const given = { inputs: stack.inputs ?? [], config };
+  const ids = Object.values(stack.resources).flatMap((each) => (isWorkload(each.config) ? [each.config.id] : []));
+  const found = new Map(ids.sort().map((id) => [id, secretsOf(id, given, bindingsFor(id, request))]));
+  const environment = (id: string): Environment => environmentOf(id, given, bindingsFor(id, request));
+  const unchanged = { environmentOf: environment, secret: undefined };
+  if (secretSalt === undefined) return { ...unchanged, problems: secretsRefused(found) };
+  const { secret, problems } = configurationSecret(identity.deploymentId, found, secretSalt);
+  if (secret === undefined) return { ...unchanged, problems };
+  const keyOf = secretKeys(found);
+  return {
+    secret,
+    problems,
+    environmentOf: (id) => withSecret(environment(id), secret.name, (variable) => keyOf(id, variable)),
+  };
+}
+
+/** What the customer's cluster has in place of things that the resource depends on. */
+function bindingsFor(id: string, { stack, bindings }: PartsRequest): readonly ExternalBinding[] {
+  const { resources } = stack;
   const resource = resources[id];
   const needs = resource === undefined ? [] : [...new Set(needsOf(resource))].sort();
   const bound = needs.filter((need) => !isRenderedType(resources[need]?.config.type ?? ""));
-  return environmentOf(
-    id,
-    { inputs, config },
-    [...bound, id].flatMap((each) => bindings.get(each) ?? []),
-  );
+  return [...bound, id].flatMap((each) => bindings.get(each) ?? []);
 }
 
 function isManifests(config: KubernetesConfig): config is ManifestsConfig {

@@ -99,9 +99,11 @@ function headOf({ deployment, from, to }: Compared, { compares }: ReleaseDiffere
   return escaped(`${deployment.name}: ${way}: ${what[compares]}`, "");
 }
 
-function* notesOf({ deployment, to }: Compared, { unrendered }: ReleaseDifferences): Generator<string> {
+function* notesOf({ deployment, to }: Compared, differences: ReleaseDifferences): Generator<string> {
   const { status, error } = deployment;
+  const { unrendered, bringsSecrets } = differences;
   if (error !== null) yield `now ${status}: ${error.code}: ${error.message}`;
+  if (bringsSecrets) yield `${to.id} has secret values: a customer without releases.secrets refuses it`;
   for (const { releaseId, path, message } of unrendered.slice(0, MAX_TOLD)) {
     const who = releaseId === to.id ? "the customer's cluster would refuse" : "no objects can be made of";
     yield `${who} ${releaseId}: ${path} ${message}`;
@@ -109,11 +111,12 @@ function* notesOf({ deployment, to }: Compared, { unrendered }: ReleaseDifferenc
   if (unrendered.length > MAX_TOLD) yield `and ${unrendered.length - MAX_TOLD} more: -o json`;
 }
 
-function shown({ deployment, from, to }: Compared, { compares, unrendered, changes }: ReleaseDifferences): object {
+function shown({ deployment, from, to }: Compared, differences: ReleaseDifferences): object {
+  const { compares, unrendered, bringsSecrets, changes } = differences;
   const named = ({ id, version }: Release) => ({ id, version });
   const { id, name, status } = deployment;
   const of = { deployment: { id, name, status }, from: from === null ? null : named(from), to: named(to) };
-  return { ...of, compares, unrendered, changes };
+  return { ...of, compares, unrendered, bringsSecrets, changes };
 }
 
 const HELP = `usage: sallyport deployments diff DEPLOYMENT [--release RELEASE]

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { type Rendered, renderStack } from "../../../agent/releases/render/render-stack.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import type { Deployment } from "../../../contract/deployments/deployment.ts";
@@ -38,6 +39,8 @@ export interface ReleaseDifferences {
   /** `objects` of Kubernetes; `resources` of the stacks, where there are none or a release cannot be rendered. */
   readonly compares: "objects" | "resources";
   readonly unrendered: readonly Unrendered[];
+  /** It is refused where the customer lets releases bring none. */
+  readonly bringsSecrets: boolean;
   readonly changes: readonly Change[];
 }
 
@@ -60,10 +63,11 @@ export function releaseDifferences(compared: Compared): ReleaseDifferences {
   const variables = changesOf(...variablesOf(compared));
   const made = deployment.platform === "kubernetes" ? objectsOf(compared, before, after) : [];
   if ("objects" in made) {
-    return { compares: "objects", unrendered: [], changes: [...variables, ...changesOf(...made.objects)] };
+    const changes = [...variables, ...changesOf(...made.objects)];
+    return { compares: "objects", unrendered: [], bringsSecrets: made.bringsSecrets, changes };
   }
   const changes = [...variables, ...changesOf(resourcesOf(before), resourcesOf(after))];
-  return { compares: "resources", unrendered: made, changes };
+  return { compares: "resources", unrendered: made, bringsSecrets: false, changes };
 }
 
 function stackOf(release: Release | null, { platform }: Deployment): unknown {
@@ -94,12 +98,14 @@ function objectsOf(
   { deployment, from, to, inputs }: Compared,
   before: unknown,
   after: unknown,
-): { readonly objects: readonly [Parts, Parts] } | readonly Unrendered[] {
+): { readonly objects: readonly [Parts, Parts]; readonly bringsSecrets: boolean } | readonly Unrendered[] {
   const unsaid = inputs.providedInputIds.filter((id) => !Object.hasOwn(inputs.values, id)).map((id) => [id, ""]);
   const common = {
     ...{ deploymentId: deployment.id, releaseId: to.id, version: to.version },
     grantsNamespace: DEFAULT_NAMES.grantsNamespace,
     namespaces: [OWN_NAMESPACE, ...namespacesIn([before, after])],
+    // New each time: a name that is shown cannot be used to try values out.
+    secretSalt: randomBytes(32),
   };
   const render = (stack: unknown, variables: readonly EnvironmentVariable[]): Rendered => {
     const inputValues = { ...inputs.values, ...Object.fromEntries(unsaid) };
@@ -117,7 +123,8 @@ function objectsOf(
     ...(from === null || installed === undefined || installed.ok ? [] : problemsOf(from, installed)),
   ];
   if (!wanted.ok || installed?.ok === false) return unrendered;
-  return { objects: [partsOf(installed?.objects ?? []), partsOf(wanted.objects)] };
+  const objects = [partsOf(installed?.objects ?? []), partsOf(wanted.objects)] as const;
+  return { objects, bringsSecrets: wanted.secret !== undefined };
 }
 
 function problemsOf({ id }: Release, { problems }: Extract<Rendered, { ok: false }>): readonly Unrendered[] {

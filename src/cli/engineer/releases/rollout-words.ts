@@ -9,11 +9,12 @@ const NEXT: Readonly<Record<string, string>> = {
   APPROVAL_PENDING: "the customer reads the plan and approves",
   APPROVAL_EXPIRED: "ask the customer, then retry",
   OTHER_PLAN_APPROVED: "retry: the customer is shown the new plan",
-  ROLLOUT_DENIED: "the customer said no: ask, and promote another release",
-  PREFLIGHT_CHECKS_FAILED: "nothing was changed: mend the release, or retry once the cluster is mended",
+  ROLLOUT_DENIED: "ask, and promote another release",
+  PREFLIGHT_CHECKS_FAILED: "mend the release, or retry once the cluster is mended",
   PROVISIONING_FAILED: "mend it, promote another release and retry, or retry this one",
   UPDATE_FAILED: "mend it and promote another release, or retry",
   ROLLED_BACK: "what ran before runs again: mend it and promote another release, or retry",
+  RESOURCE_DRIFT: "ask the customer; a redeploy makes what is missing, and leaves the customer's fields",
   SECRET_VALUES_REFUSED: "the customer provides these values as a Secret",
 };
 

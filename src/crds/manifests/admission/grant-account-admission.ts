@@ -4,6 +4,7 @@ import { UNREPLACED_PODS } from "../../operations/delete-pod.ts";
 import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../../operations/scale.ts";
 import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
+import { PLAN_ACCOUNT, ROLLOUT_ACCOUNT } from "../../release-names.ts";
 import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
 import { ownersKept } from "./owners-kept.ts";
 import { type Level, sameBut } from "./same-but.ts";
@@ -15,7 +16,8 @@ function grantAccountsOnly({ grantsNamespace }: InstallationNames): readonly Nam
 
 /** Accounts of rollouts write workloads too: `sallyport-rollout-objects` says what. */
 function notOfRollouts({ grantsNamespace }: InstallationNames): Named {
-  const expression = `!request.userInfo.username.matches('^system:serviceaccount:${grantsNamespace}:(plan|rollout)-[0-9a-f]{12}$')`;
+  const forms = [PLAN_ACCOUNT, ROLLOUT_ACCOUNT].map(({ source }) => source.slice(1, -1)).join("|");
+  const expression = `!request.userInfo.username.matches('^system:serviceaccount:${grantsNamespace}:(${forms})$')`;
   return { name: "not-by-the-account-of-a-rollout", expression };
 }
 

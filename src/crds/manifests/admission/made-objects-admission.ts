@@ -10,7 +10,7 @@ import {
 import type { Manifest } from "../../manifest.ts";
 import { ROLLOUT_UID_LABEL } from "../../release-names.ts";
 import { forbid, validatingPolicy } from "./admission-policy.ts";
-import { LENT_ACCOUNTS, operatorOnly } from "./operator-admission.ts";
+import { LENT_ACCOUNTS, operatorOnly, RELEASE_ACCOUNTS } from "./operator-admission.ts";
 
 const METADATA = [
   ...["name", "namespace", "labels", "annotations", "ownerReferences"],
@@ -36,7 +36,13 @@ export function operatorObjects(names: InstallationNames): readonly Manifest[] {
     },
     {
       matchConditions: operatorOnly(names),
-      variables: [{ name: "made", expression: "dyn(object)" }],
+      variables: [
+        { name: "made", expression: "dyn(object)" },
+        {
+          name: "rolloutUid",
+          expression: `variables.made.metadata[?'labels'][?'${ROLLOUT_UID_LABEL}'].orValue('')`,
+        },
+      ],
       validations: [
         forbid("request.operation == 'CREATE'", "the operator changes no account and no binding that is there"),
         forbid(
@@ -55,6 +61,12 @@ export function operatorObjects(names: InstallationNames): readonly Manifest[] {
             "o.kind in ['AccessGrant', 'OperationInvocation', 'Rollout'] && o[?'blockOwnerDeletion'].orValue(false) == false && " +
             "o[?'controller'].orValue(false) == false)",
           "an account is owned by its grant or invocation, or its rollout, a binding by nothing",
+        ),
+        forbid(
+          `!(${isAccount}) || !variables.made.metadata.name.matches('${RELEASE_ACCOUNTS}') || (variables.rolloutUid.size() == 36 && ` +
+            "variables.made.metadata.name.split('.')[0].endsWith('-' + variables.rolloutUid.replace('-', '').substring(0, 12)) && " +
+            "variables.made.metadata[?'ownerReferences'].orValue([]).exists_one(o, o.kind == 'Rollout' && o.uid == variables.rolloutUid))",
+          `an account of a rollout is named after that rollout, labelled ${ROLLOUT_UID_LABEL} with its uid, and owned by it`,
         ),
       ],
     },

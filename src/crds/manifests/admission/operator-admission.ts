@@ -9,6 +9,7 @@ import {
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
   operationRole,
+  RELEASES_NAMESPACE,
 } from "../../group.ts";
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import type { Manifest } from "../../manifest.ts";
@@ -19,10 +20,10 @@ const REMOVING = "request.operation == 'DELETE'";
 const DEBUG_ROLE_PREFIX = `${OPERATION_ROLE_PREFIX}debug-`;
 /** What a rollout is lent, and nothing else is. */
 export const RELEASE_ROLE: string = operationRole("release", "apply");
+/** The names of the two accounts of a rollout. */
+export const RELEASE_ACCOUNTS: string = `${PLAN_ACCOUNT.source}|${ROLLOUT_ACCOUNT.source}`;
 /** The names of the accounts that the operator makes among grants. */
-export const LENT_ACCOUNTS: string = [GRANT_ACCOUNT, PLAN_ACCOUNT, ROLLOUT_ACCOUNT]
-  .map(({ source }) => source)
-  .join("|");
+export const LENT_ACCOUNTS: string = `${GRANT_ACCOUNT.source}|${RELEASE_ACCOUNTS}`;
 
 export function operatorOnly({ systemNamespace, operatorAccount }: InstallationNames): readonly [Named] {
   const username = `system:serviceaccount:${systemNamespace}:${operatorAccount}`;
@@ -39,7 +40,9 @@ export function clusterWide(binding: string): string {
  */
 export function outsideSystem(names: InstallationNames): string {
   const { systemNamespace, grantsNamespace, debugNamespace = DEBUG_NAMESPACE } = names;
-  const system = ["kube-system", "kube-public", "kube-node-lease", systemNamespace, grantsNamespace, debugNamespace];
+  const { releasesNamespace = RELEASES_NAMESPACE } = names;
+  const ours = [systemNamespace, grantsNamespace, debugNamespace, releasesNamespace];
+  const system = ["kube-system", "kube-public", "kube-node-lease", ...ours];
   return `!has(request.namespace) || !(request.namespace in [${system.map((name) => `'${name}'`).join(", ")}])`;
 }
 
@@ -87,9 +90,9 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
         ),
         forbid(
           `${REMOVING} || (has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, ` +
-            "s.kind == 'ServiceAccount' && has(s.namespace) && s.namespace == variables.home && s.name in variables.borrowers && " +
-            "(variables.form != 'release' || s.name == object.metadata.name)))",
-          `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}, a debug session's own of namespace ${debugNamespace}, and a rollout's own (plan-… and rollout-…, in a binding of the same name)`,
+            "s.kind == 'ServiceAccount' && has(s.namespace) && s.namespace == variables.home && (variables.form != 'release' ? s.name in variables.borrowers : " +
+            `s.name == object.metadata.name && s.name.matches('${RELEASE_ACCOUNTS}') && variables.borrowers.exists(b, s.name.startsWith(b)))))`,
+          `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}, a debug session's own of namespace ${debugNamespace}, and a rollout's own (plan-… and rollout-<first 12 hex digits of the rollout uid>.<deployment>, in a binding of the same name)`,
         ),
         forbid(outsideSystem(names), "the operator may not bind roles in a system namespace"),
       ],
@@ -97,7 +100,7 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
   );
 }
 
-/** CEL: the binding, whose it is by its label, and whether it lends to the one account that this label stands for. */
+/** CEL: the binding, whose it is by its label, and to whom it may lend: a name, or for rollouts how that name begins. */
 function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }: InstallationNames): readonly Named[] {
   const labelled = (label: string): string =>
     `has(variables.target.metadata.labels) && '${label}' in variables.target.metadata.labels ? variables.target.metadata.labels['${label}'] : ''`;
@@ -125,7 +128,7 @@ function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }:
       name: "borrowers",
       expression: byForm(
         "['debug-' + variables.uid12]",
-        "['plan-' + variables.uid12, 'rollout-' + variables.uid12]",
+        "['plan-' + variables.uid12 + '.', 'rollout-' + variables.uid12 + '.']",
         "['grant-' + variables.uid12]",
       ),
     },
@@ -138,7 +141,7 @@ function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }:
         "variables.target.subjects.size() == 1 && variables.target.subjects.all(s, s.kind == 'ServiceAccount' && has(s.namespace) && " +
         `s.namespace == variables.home && s.name.matches(${byForm(
           `'${DEBUG_ACCOUNT.source}'`,
-          `'${PLAN_ACCOUNT.source}|${ROLLOUT_ACCOUNT.source}'`,
+          `'${RELEASE_ACCOUNTS}'`,
           `'${GRANT_ACCOUNT.source}'`,
         )}))`,
     },
@@ -155,7 +158,7 @@ export function operatorTokens(names: InstallationNames): readonly Manifest[] {
       validations: [
         forbid(
           `request.namespace == '${names.grantsNamespace}' && (request.name.startsWith('grant-') || ` +
-            `request.name.matches('${PLAN_ACCOUNT.source}|${ROLLOUT_ACCOUNT.source}') || ` +
+            `request.name.matches('${RELEASE_ACCOUNTS}') || ` +
             `('${names.lendingMode ?? "operator"}' == 'approver' && request.name == '${AUTO_ACCOUNT}'))`,
           "the operator may only mint tokens for grant accounts, and those of rollouts",
         ),

@@ -1,12 +1,14 @@
 import type { InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL } from "../../release-names.ts";
-import { POD_KINDS, RELEASE_RESOURCES } from "../../released/release-kinds.ts";
-import { forbid, type Match, type Named, quoted, type Validation, validatingPolicy } from "./admission-policy.ts";
-import { NOW_AND_WAS } from "./machine-policies.ts";
+import { type MayRead, READS_NOTHING } from "../../released/may-read.ts";
+import { RELEASE_RESOURCES } from "../../released/release-kinds.ts";
+import { forbid, type Match, quoted, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { outsideSystem } from "./operator-admission.ts";
 import { MEMBER_VARIABLES, memberRules } from "./release-objects/member-rules.ts";
-import { containerRules, POD_VARIABLES, podRules } from "./release-objects/pod-rules.ts";
+import { containerRules, POD_VARIABLES, podRules, restrictedRules } from "./release-objects/pod-rules.ts";
+import { readVariables, secretRules } from "./release-objects/read-rules.ts";
+import { madeBy, releaseAccountsOnly, WRITTEN } from "./release-objects/written.ts";
 
 /** What the customer lets releases install. */
 export interface ReleaseOptions {
@@ -16,6 +18,12 @@ export interface ReleaseOptions {
   readonly registries?: readonly string[];
   /** Whether a Service may lead out of the cluster, and Ingresses may be made; a template's expression in the chart. */
   readonly mayExpose?: boolean | string;
+  /** What pods may read that no release brings. Left out: nothing. */
+  readonly mayRead?: MayRead;
+  /** The level of Pod Security that pods are held to, one of POD_SECURITY_LEVELS; a template's expression in the chart. */
+  readonly podSecurity?: string;
+  /** Whether releases bring secret values; a template's expression in the chart. */
+  readonly secrets?: boolean | string;
 }
 
 const EVERY_WRITE: Match = {
@@ -24,7 +32,6 @@ const EVERY_WRITE: Match = {
   resources: ["*/*"],
 };
 const APPLYSET_ID = "^applyset-[A-Za-z0-9_-]{43}-v1$";
-const DELETING = "request.operation == 'DELETE'";
 
 /** The account that plans changes nothing, though its role would let it: a plan is shown before a person allows it. */
 export function planAccounts(names: InstallationNames): readonly Manifest[] {
@@ -39,87 +46,51 @@ export function planAccounts(names: InstallationNames): readonly Manifest[] {
   });
 }
 
-function madeBy({ grantsNamespace }: InstallationNames, form: "plan" | "rollout"): string {
-  return `request.userInfo.username.startsWith('system:serviceaccount:${grantsNamespace}:${form}-')`;
-}
-
-/**
- * What an account that plans would really write is refused by its own policy alone: of several refusals an API server tells
- * one, and the operator knows by that policy's name that plans change nothing.
- */
-function releaseAccountsOnly(names: InstallationNames): readonly Named[] {
-  const expression = `${madeBy(names, "rollout")} || (${madeBy(names, "plan")} && has(request.dryRun) && request.dryRun)`;
-  return [{ name: "made-by-the-account-of-a-rollout", expression }];
-}
-
-function templateOf(state: "now" | "was"): string {
-  const [direct, inJob] = ["", "[?'jobTemplate'][?'spec']"].map(
-    (between) => `variables.${state}[?'spec']${between}[?'template'].orValue({})`,
-  );
-  return `variables.kind == 'CronJob.batch' ? ${inJob} : ${direct}`;
-}
-
-/** CEL: the kind of the written object with its group, and the pod that it runs, if it does. */
-const WRITTEN: readonly Named[] = [
-  ...NOW_AND_WAS,
-  { name: "kind", expression: "request.kind.kind + (request.kind.group == '' ? '' : '.' + request.kind.group)" },
-  { name: "labels", expression: "variables.now[?'metadata'][?'labels'].orValue({})" },
-  { name: "wasLabels", expression: "variables.was[?'metadata'][?'labels'].orValue({})" },
-  {
-    // What the customer has put into a member is the customer's: it may still be labelled, detached and deleted.
-    name: "changes",
-    expression:
-      `request.operation == 'CREATE' || (!(${DELETING}) && ` +
-      "variables.now[?'spec'].orValue({}) != variables.was[?'spec'].orValue({}))",
-  },
-  { name: "runsPods", expression: `variables.changes && variables.kind in [${quoted(POD_KINDS)}]` },
-  { name: "template", expression: templateOf("now") },
-  { name: "pod", expression: "variables.template[?'spec'].orValue({})" },
-  {
-    name: "account",
-    expression:
-      "variables.pod[?'serviceAccountName'].orValue(variables.pod[?'serviceAccount'].orValue('')) == '' ? 'default' : " +
-      "variables.pod[?'serviceAccountName'].orValue(variables.pod[?'serviceAccount'].orValue(''))",
-  },
-];
-
 /**
  * What no release may bring into a customer's namespace: the operator judges the same (`release-rules.ts`; a test
  * compares the two), and here a stolen operator is held to it. Accounts that plan are too, so that a plan shows every
  * refusal before a person allows it.
  */
-export function rolloutObjects(
-  names: InstallationNames,
-  { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false }: ReleaseOptions,
-): readonly Manifest[] {
+export function rolloutObjects(names: InstallationNames, options: ReleaseOptions): readonly Manifest[] {
+  const { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false, secrets = false } = options;
+  const { mayRead = READS_NOTHING, podSecurity = "restricted" } = options;
   const from = quoted(registries.length === 0 ? [""] : registries);
   return validatingPolicy("sallyport-rollout-objects", EVERY_WRITE, {
     matchConditions: releaseAccountsOnly(names),
     variables: [
       ...WRITTEN,
-      { name: "wasTemplate", expression: templateOf("was") },
+      ...readVariables("Secret", mayRead),
       ...POD_VARIABLES,
       ...MEMBER_VARIABLES,
       // An empty list is one empty name, which a template can write.
       { name: "registries", expression: `[${from}].filter(r, r != '')` },
       { name: "mayExpose", expression: `'${String(mayExpose)}' == 'true'` },
+      { name: "isRestricted", expression: `'${podSecurity}' != 'baseline'` },
+      // Which Secrets: `secret-admission.ts`.
+      { name: "isSecret", expression: `'${String(secrets)}' == 'true' && variables.kind == 'Secret'` },
     ],
     validations: [
       forbid(
-        `request.operation != 'CONNECT' && (!has(request.subResource) || request.subResource == '') && variables.kind in [${quoted(kinds)}]`,
+        `request.operation != 'CONNECT' && (!has(request.subResource) || request.subResource == '') && (variables.isSecret || variables.kind in [${quoted(kinds)}])`,
         "a rollout writes objects of the kinds that releases may install (releases.kinds), and nothing else",
       ),
       forbid(outsideSystem(names), "a rollout writes nothing in a system namespace"),
       ...ownership(),
       ...podRules(),
       ...containerRules(),
+      ...restrictedRules(),
+      ...secretRules(),
       ...memberRules(),
       ...exposureRules(),
     ],
   });
 }
 
-/** A rollout makes members of its set, and touches no object that is none. */
+/**
+ * A rollout makes members of its set, and touches no object that is none, nor one of another deployment: the account's
+ * name says of which it is. An object that no release has made is not made one here, because nothing shows the policy
+ * whether a person wants that: a person labels it.
+ */
 function ownership(): readonly Validation[] {
   const isMember = (labels: string): string =>
     `${labels}[?'${APPLYSET_LABEL}'].orValue('').matches('${APPLYSET_ID}') && ${labels}[?'${DEPLOYMENT_ID_LABEL}'].orValue('') != ''`;
@@ -135,6 +106,11 @@ function ownership(): readonly Validation[] {
     forbid(
       `request.operation == 'CREATE' || (${isMember("variables.wasLabels")})`,
       `a rollout changes and deletes only what a release has installed (labels ${APPLYSET_LABEL}, ${DEPLOYMENT_ID_LABEL})`,
+    ),
+    forbid(
+      `(request.operation == 'CREATE' ? variables.labels : variables.wasLabels)[?'${DEPLOYMENT_ID_LABEL}'].orValue('')` +
+        ".lowerAscii().replace('_', '-').replace('.', '-') == variables.deployment",
+      `a rollout writes objects of its own deployment only (label ${DEPLOYMENT_ID_LABEL})`,
     ),
     forbid(
       `request.operation != 'UPDATE' || [${quoted([APPLYSET_LABEL, DEPLOYMENT_ID_LABEL])}].all(k, ` +
@@ -170,32 +146,4 @@ function exposureRules(): readonly Validation[] {
       "a rollout takes over no address (externalIPs)",
     ),
   ];
-}
-
-/**
- * Pods of a release run as an account that a release of the same deployment has made. Any other account of the namespace
- * may have rights, which the release would borrow. The policy is judged once for each account there is; one that does
- * not exist yet has no rights.
- */
-export function rolloutServiceAccounts(names: InstallationNames): readonly Manifest[] {
-  return validatingPolicy(
-    "sallyport-rollout-service-accounts",
-    { apiGroups: ["apps", "batch"], operations: ["CREATE", "UPDATE"], resources: ["*"] },
-    {
-      params: {
-        paramKind: { apiVersion: "v1", kind: "ServiceAccount" },
-        paramRef: { selector: {}, parameterNotFoundAction: "Allow" },
-      },
-      matchConditions: releaseAccountsOnly(names),
-      variables: WRITTEN,
-      validations: [
-        forbid(
-          "!variables.runsPods || variables.account == 'default' || params.metadata.name != variables.account || " +
-            `(dyn(params).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('') != '' && ` +
-            `dyn(params).metadata[?'labels'][?'${DEPLOYMENT_ID_LABEL}'].orValue('') == variables.labels[?'${DEPLOYMENT_ID_LABEL}'].orValue(''))`,
-          "a rollout runs pods as a service account that the release itself has installed, or as none",
-        ),
-      ],
-    },
-  );
 }

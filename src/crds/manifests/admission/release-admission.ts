@@ -1,23 +1,24 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
 import { FINAL_ROLLOUT_STATES } from "../../kinds/rollout.ts";
 import type { Manifest } from "../../manifest.ts";
+import { READS_NOTHING } from "../../released/may-read.ts";
 import { forbid, MACHINE, type Named, stampingPolicy, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { newly } from "./grant-admission.ts";
 import { NOW_AND_WAS } from "./machine-policies.ts";
 import { operatorOnly } from "./operator-admission.ts";
 import { nothingNew } from "./plan-admission.ts";
-import {
-  planAccounts,
-  type ReleaseOptions,
-  rolloutObjects,
-  rolloutServiceAccounts,
-} from "./release-account-admission.ts";
+import { planAccounts, type ReleaseOptions, rolloutObjects } from "./release-account-admission.ts";
+import { rolloutReads, rolloutServiceAccounts } from "./release-objects/borrowed-objects.ts";
+import { RELEASE_SECRET_POLICIES, releaseSecretPolicies } from "./release-objects/secret-admission.ts";
 
 /** Names of the policies that an installation has only with releases; the operator looks for them then. */
 export const RELEASE_VALIDATING_POLICIES = [
   "sallyport-plan-accounts",
   "sallyport-rollout-objects",
   "sallyport-rollout-service-accounts",
+  "sallyport-rollout-config-maps",
+  "sallyport-rollout-volume-claims",
+  "sallyport-rollout-claim-names",
   "sallyport-rollout-words",
   "sallyport-release-content",
 ] as const;
@@ -27,14 +28,21 @@ export const RELEASE_MUTATING_POLICIES = [
   "sallyport-stamp-rollout-aborter",
 ] as const;
 
+/** Those that have to be in force. @param secrets whether releases bring secret values. */
+export function releasePolicyNames(secrets: boolean): readonly string[] {
+  return [...RELEASE_VALIDATING_POLICIES, ...(secrets ? RELEASE_SECRET_POLICIES : [])];
+}
+
 /** Who may decide on a rollout, what its accounts may write, and that what was shown stays as it was shown. */
 export function releasePolicies(names: InstallationNames, options: ReleaseOptions = {}): readonly Manifest[] {
   return [
     ...planAccounts(names),
     ...rolloutObjects(names, options),
     ...rolloutServiceAccounts(names),
+    ...rolloutReads(names, options.mayRead ?? READS_NOTHING),
     ...rolloutWords(names),
     ...releaseContent(),
+    ...(options.secrets ? releaseSecretPolicies(names) : []),
     ...stamps(),
   ];
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { DEFAULT_NAMES } from "../../group.ts";
+import { RELEASE_RESOURCES } from "../../released/release-kinds.ts";
 import { releaseRights, releaseRoles } from "./release-roles.ts";
 
 const spoken = (who: "agent" | "operator"): readonly string[] =>
@@ -16,14 +17,27 @@ test("the agent writes contents and rollouts once, and can neither change nor re
   );
 });
 
-test("the operator reports, removes old records, and lends one role in each opened namespace", () => {
+test("the operator reports, removes old records, lends one role in each opened namespace, and reads members there", () => {
   expect(spoken("operator")).toEqual([
     ...["rollouts", "releasecontents"].flatMap((resource) =>
       ["get", "list", "watch", "delete"].map((verb) => `${verb} ${resource} in sallyport-grants`),
     ),
-    ...["get", "patch"].map((verb) => `${verb} rollouts/status in sallyport-grants`),
+    ...["manageddeployments", "rollouts/status"].flatMap((resource) =>
+      ["get", "patch"].map((verb) => `${verb} ${resource} in sallyport-grants`),
+    ),
     ...["shop", "billing"].map((namespace) => `bind clusterroles/sallyport-op-release-apply in ${namespace}`),
+    ...["shop", "billing"].flatMap((namespace) =>
+      Object.values(RELEASE_RESOURCES).flatMap((resource) =>
+        ["get", "list"].map((verb) => `${verb} ${resource} in ${namespace}`),
+      ),
+    ),
   ]);
+});
+
+test("of kinds that releases may not install the operator needs no right", () => {
+  const needed = releaseRights("operator", DEFAULT_NAMES, ["shop"], ["Service"]);
+  const read = needed.filter(({ role }) => role === "sallyport-operator-release-members");
+  expect(read.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(["get services", "list services"]);
 });
 
 test("what a rollout is lent has a rule for each kind that releases may install, and reads pods", () => {

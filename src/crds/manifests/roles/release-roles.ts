@@ -2,6 +2,7 @@ import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../
 import type { Manifest } from "../../manifest.ts";
 import { groupOf, RELEASE_RESOURCES } from "../../released/release-kinds.ts";
 import { RELEASE_MUTATING_POLICIES, RELEASE_VALIDATING_POLICIES } from "../admission/release-admission.ts";
+import { RELEASE_SECRET_POLICIES } from "../admission/release-objects/secret-admission.ts";
 import { targetBinding } from "./rbac.ts";
 import type { RequiredRight } from "./required-rights.ts";
 import { type ExplainedRule, rule } from "./shipped-role.ts";
@@ -21,18 +22,21 @@ export interface ReleaseRole {
 }
 
 const TARGET = "sallyport-operator-release-target";
+const MEMBERS = "sallyport-operator-release-members";
 const APPLY = operationRole("release", "apply");
 
 /**
- * Every role of releases. None reaches Secrets, rights or an object without a namespace.
+ * Every role of releases. None reads Secrets, and none reaches rights or an object without a namespace.
  *
  * @param kinds what releases may install: some of the keys of RELEASE_RESOURCES.
+ * @param secrets whether they bring the secret values of their configuration.
  */
 export function releaseRoles(
   names: InstallationNames,
   kinds: readonly string[] = Object.keys(RELEASE_RESOURCES),
+  secrets = false,
 ): readonly ReleaseRole[] {
-  return [agent(names), operator(names), selfCheck(names), target(names), apply(kinds)];
+  return [agent(names), operator(names), selfCheck(names), target(names), members(kinds), apply(kinds, secrets)];
 }
 
 function agent({ agentAccount }: InstallationNames): ReleaseRole {
@@ -65,6 +69,12 @@ function operator({ operatorAccount }: InstallationNames): ReleaseRole {
         [...LOOKS, "delete"],
         "Reads what is wished for and the customer's words; removes old records. The spec, where decisions stand, stays out of its reach.",
       ),
+      rule(
+        GROUP,
+        ["manageddeployments"],
+        ["get", "patch"],
+        "Marks the deployment as the parent of what its releases install (KEP-3659). An admission policy narrows it to one label and three annotations.",
+      ),
       rule(GROUP, ["rollouts/status"], ["get", "patch"], "Shows the plan before a person allows it, and the progress."),
     ],
   };
@@ -85,7 +95,10 @@ function selfCheck({ operatorAccount }: InstallationNames): ReleaseRole {
     holder: "operator",
     reach: "cluster",
     about: "Notices a missing admission policy of releases.",
-    rules: [looks("validating", RELEASE_VALIDATING_POLICIES), looks("mutating", RELEASE_MUTATING_POLICIES)],
+    rules: [
+      looks("validating", [...RELEASE_VALIDATING_POLICIES, ...RELEASE_SECRET_POLICIES]),
+      looks("mutating", RELEASE_MUTATING_POLICIES),
+    ],
   };
 }
 
@@ -109,17 +122,35 @@ function target({ roleKind = "ClusterRole" }: InstallationNames): ReleaseRole {
   };
 }
 
-function apply(kinds: readonly string[]): ReleaseRole {
-  const writes = Object.entries(RELEASE_RESOURCES)
-    .filter(([kind]) => kinds.includes(kind))
-    .map(([kind, resource]) =>
-      rule(
-        groupOf(kind),
-        [resource],
-        [...LOOKS, "create", "patch", "delete"],
-        "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.",
-      ),
-    );
+/** No get, list, watch or patch: each of them would show the customer's own Secrets. */
+const SECRETS: ExplainedRule = rule(
+  "",
+  ["secrets"],
+  ["create", "delete"],
+  "Only with `releases.secrets`: writes the Secret of a release's configuration, and deletes one that is not needed any more. It reads none. An admission policy narrows it to those of the deployment.",
+);
+
+function members(kinds: readonly string[]): ReleaseRole {
+  const why =
+    "Tells what others have changed of a release, or deleted. It lists metadata alone, which says who owns a field and not what is in it, and reads an object of the release whole only when others own fields of it.";
+  return {
+    name: MEMBERS,
+    holder: "operator",
+    reach: "opened",
+    about:
+      "Notices drift of what releases have installed. The operator has it and not the agent, because the operator talks to no platform. Removed, no drift is told.",
+    rules: ruleOfEach(kinds, ["get", "list"], why),
+  };
+}
+
+function ruleOfEach(kinds: readonly string[], verbs: readonly string[], why: string): readonly ExplainedRule[] {
+  const chosen = Object.entries(RELEASE_RESOURCES).filter(([kind]) => kinds.includes(kind));
+  return chosen.map(([kind, resource]) => rule(groupOf(kind), [resource], verbs, why));
+}
+
+function apply(kinds: readonly string[], secrets: boolean): ReleaseRole {
+  const why = "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.";
+  const writes = ruleOfEach(kinds, [...LOOKS, "create", "patch", "delete"], why);
   return {
     name: APPLY,
     holder: "rollout account",
@@ -127,13 +158,21 @@ function apply(kinds: readonly string[]): ReleaseRole {
     about:
       "Installs and updates a release in one namespace. Lent to the account that plans, which a policy holds to dry runs, and after your approval to the one that carries the rollout out.",
     labels: { [TIER_LABEL]: "destructive" },
-    rules: [...writes, rule("", ["pods"], ["get", "list"], "Sees whether what was installed comes up.")],
+    rules: [
+      ...writes,
+      rule("", ["pods"], ["get", "list"], "Sees whether what was installed comes up."),
+      ...(secrets ? [SECRETS] : []),
+    ],
   };
 }
 
 /** Every role, with the bindings that are always there. */
-export function releaseRbac(names: InstallationNames, kinds?: readonly string[]): readonly Manifest[] {
-  return releaseRoles(names, kinds).flatMap((role) => manifestsOf(role, names));
+export function releaseRbac(
+  names: InstallationNames,
+  kinds?: readonly string[],
+  secrets?: boolean,
+): readonly Manifest[] {
+  return releaseRoles(names, kinds, secrets).flatMap((role) => manifestsOf(role, names));
 }
 
 /** One role: with its binding where it holds always, or as the customer opens namespaces. */
@@ -158,19 +197,25 @@ function manifestsOf(role: ReleaseRole, names: InstallationNames): readonly Mani
   ];
 }
 
-/** In an opened namespace: lets the operator lend the role of releases there. */
-export function releaseTargetBinding(namespace: string, names: InstallationNames): Manifest {
-  return targetBinding(TARGET, names.operatorAccount, namespace, names);
+/** In an opened namespace: lets the operator lend the role of releases there, and notice drift. */
+export function releaseTargetBindings(namespace: string, names: InstallationNames): readonly Manifest[] {
+  return [TARGET, MEMBERS].map((role) => targetBinding(role, names.operatorAccount, namespace, names));
 }
 
-/** The rights that agent or operator need for releases, from the rules of which the manifests are made. */
+/**
+ * The rights that agent or operator need for releases, from the rules of which the manifests are made.
+ *
+ * @param kinds what releases may install here; none: all
+ */
 export function releaseRights(
   who: "agent" | "operator",
   names: InstallationNames,
   opened: readonly string[],
+  kinds: readonly string[] = [],
 ): readonly RequiredRight[] {
   const places = { grants: [names.grantsNamespace], opened, cluster: [] };
-  const needed = releaseRoles(names).filter(({ holder }) => holder === who);
+  const roles = releaseRoles(names, kinds.length > 0 ? kinds : undefined);
+  const needed = roles.filter(({ holder }) => holder === who);
   return needed.flatMap(({ name: role, reach, rules }) =>
     places[reach].flatMap((namespace) =>
       rules.flatMap(({ apiGroups: [group = ""], resources, verbs, resourceNames = [undefined] }) => {

@@ -1,17 +1,27 @@
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
+import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
+import { jobShape } from "../../../kube/projection/batch-shapes.ts";
+import { Interner } from "../../../kube/projection/interner.ts";
+import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { differences } from "./difference.ts";
-import { isMember, type Membership } from "./membership.ts";
+import { fieldsOfClientAlone, inPlaceOfClient } from "./managed-fields.ts";
+import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
+import { markOf } from "./settled-objects.ts";
 
 export interface Failure {
   readonly message: string;
   readonly isTemporary: boolean;
   /** What was thrown, if anything was. */
   readonly cause?: unknown;
+  /** The customer can let the release have this object. */
+  readonly isAdoptable?: boolean;
 }
 
 export interface Outcome {
@@ -19,16 +29,28 @@ export interface Outcome {
   readonly overrides: readonly Override[];
   /** Fields that are different now. */
   readonly fields: readonly string[];
+  /** Of an object that has all of it already, also as its own. */
+  readonly mark?: string;
+  /** It was the customer's, who has let the release have it: with what the release has applied to it. */
+  readonly adopted?: LiveObject;
 }
 
 export interface Wish {
   readonly resource: Resource;
   readonly manifest: ReleaseManifest;
   readonly isDryRun: boolean;
-  /** The customer lets it take fields from their present managers. */
+  /** The customer lets it take the object, or fields of it, from those that have them. */
   readonly takesOver: boolean;
   /** It is left as it is where it is there. */
   readonly isFrozen: boolean;
+  /** An earlier rollout has brought it: others may have taken each of its fields since. */
+  readonly wasInstalled: boolean;
+  /** As a list has shown it. Undefined: it is taken to be missing, which the apply finds out. */
+  readonly listed: LiveObject | undefined;
+  /** A Job that has done its work: it is not made where it is not there. */
+  readonly isDone: boolean;
+  /** Since when the rollout changes things; undefined: it does not yet. */
+  readonly startedAt: string | undefined;
 }
 
 /** An object may be changed by others between the look at it and the apply, and again at the next try. */
@@ -48,15 +70,19 @@ export async function applyObject(
   const overrides: Override[] = [];
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
-      const seen = await api.get(wish.resource, manifest.metadata, signal);
+      const seen = tries === 0 ? wish.listed : await api.get(wish.resource, manifest.metadata, signal);
       const refused = seen === undefined ? undefined : notToBeTouched(seen, membership, wish);
       if (refused !== undefined) return refused;
-      if (seen !== undefined && wish.isFrozen) return { did: "unchanged", overrides: [], fields: [] };
-      const mode = { isDryRun: wish.isDryRun, force: wish.takesOver };
-      const applied = await api.apply(wish.resource, manifest, seen, mode, signal);
-      return outcomeOf(seen, applied, overrides);
+      const isAdopted = seen !== undefined && !isApplied(seen) && !wish.wasInstalled;
+      const isSettled = seen === undefined ? wish.isDone : wish.isFrozen && !isAdopted;
+      if (isSettled) return { did: "unchanged", overrides: [], fields: [] };
+      if (seen !== undefined && isFailedJob(seen, wish)) return await runAgain(api, wish, seen, signal);
+      const applied = await applyTo(api, manifest, seen, wish, signal);
+      return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
+      // It may be there after all, and not be ours: it is looked at before anything is said of it.
+      if (tries === 0 && wish.listed === undefined && !error.isTransient) continue;
       const conflicts = conflictsOf(error);
       if (conflicts.length > 0) {
         const given = giveWay(manifest, conflicts);
@@ -71,26 +97,103 @@ export async function applyObject(
   return { message: "others change it all the time", isTemporary: true };
 }
 
+/** One that an earlier rollout made: applied again it would stay as it is, and fail this rollout too. */
+function isFailedJob(seen: LiveObject, { manifest, startedAt }: Wish): boolean {
+  if (kindAndGroup(manifest) !== "Job.batch" || seen.metadata.deletionTimestamp !== undefined) return false;
+  const { status } = jobShape.fromJson(seen, new Interner(1));
+  const isOlder = startedAt === undefined || Date.parse(seen.metadata.creationTimestamp) < Date.parse(startedAt);
+  return isOlder && isTrue(status.conditions, "Failed");
+}
+
+/**
+ * Deletes it, so that the next try makes it. A dry run tries what is made under another name, by chance: one that could be
+ * foretold may be the name of a Job of the customer, or be taken to hold every plan up.
+ */
+async function runAgain(
+  api: ReleaseApi,
+  { resource, manifest, isDryRun }: Wish,
+  seen: LiveObject,
+  signal: AbortSignal,
+): Promise<Outcome | Failure> {
+  if (!isDryRun) {
+    await api.delete(resource, seen, signal);
+    return { message: "the Job that failed before is deleted, and made again", isTemporary: true };
+  }
+  const name = `${manifest.metadata.name.slice(0, 54).replace(/[-.]+$/, "")}-${randomUUID().slice(0, 8)}`;
+  const other = { ...manifest, metadata: { ...manifest.metadata, name } };
+  await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);
+  return { did: "changed", overrides: [], fields: [".status"] };
+}
+
 export const isFailure = (result: Outcome | Failure): result is Failure => "isTemporary" in result;
 
-function notToBeTouched(seen: LiveObject, membership: Membership, { isDryRun }: Wish): Failure | undefined {
-  if (!isMember(seen, membership)) {
-    return {
-      message: "NotOurs: an object of this name is there that this deployment has not made",
-      isTemporary: false,
-    };
-  }
+function notToBeTouched(seen: LiveObject, membership: Membership, wish: Wish): Failure | undefined {
+  const foreign = whyNotOurs(seen, membership, wish);
+  if (foreign !== undefined) return { isTemporary: false, ...foreign };
   // Applied to an object that goes, the release would be gone with it.
-  if (seen.metadata.deletionTimestamp === undefined || isDryRun) return undefined;
+  if (seen.metadata.deletionTimestamp === undefined || wish.isDryRun) return undefined;
   return { message: "the object of this name is being deleted", isTemporary: true };
 }
 
-function outcomeOf(seen: LiveObject | undefined, applied: LiveObject, overrides: readonly Override[]): Outcome {
+/**
+ * The labels are the word of a person who may write the object, and the API server holds the rollout's account to them; without
+ * the other word the way back would delete what was the customer's.
+ */
+function whyNotOurs(
+  seen: LiveObject,
+  membership: Membership,
+  wish: Wish,
+): Pick<Failure, "message" | "isAdoptable"> | undefined {
+  const notOurs = "NotOurs: an object of this name is there that this deployment has not made";
+  if (!isMember(seen, membership)) {
+    const other = whoseElse(seen);
+    if (other !== undefined) return { message: `${notOurs}: ${other}` };
+    const labels = Object.entries(membership).map(([label, value]) => `${label}=${value}`);
+    return {
+      message: `${notOurs}; it may be labelled ${labels.join(" ")} and named in spec.takeOver`,
+      isAdoptable: true,
+    };
+  }
+  if (wish.wasInstalled || wish.takesOver || isApplied(seen)) return undefined;
+  return { message: `${notOurs}; it has the labels, and spec.takeOver may name it`, isAdoptable: true };
+}
+
+async function applyTo(
+  api: ReleaseApi,
+  manifest: ReleaseManifest,
+  seen: LiveObject | undefined,
+  { resource, isDryRun, takesOver }: Wish,
+  signal: AbortSignal,
+): Promise<LiveObject> {
+  const mode = { isDryRun, force: takesOver };
+  const applied = await api.apply(resource, manifest, seen, mode, signal);
+  const managedFields = takesOver ? inPlaceOfClient(applied.metadata.managedFields ?? []) : undefined;
+  // A dry run could not show it: the second request would not see the first.
+  if (managedFields === undefined || isDryRun) return applied;
+  // What the customer's file has set is the release's from now on, which removes what it does not have.
+  const { resourceVersion } = applied.metadata;
+  const version = { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion } as const;
+  const fields = { op: "replace", path: "/metadata/managedFields", value: managedFields } as const;
+  const taken = await api.patch(resource, applied.metadata, [version, fields], signal);
+  return api.apply(resource, manifest, taken, mode, signal);
+}
+
+function outcomeOf(
+  seen: LiveObject | undefined,
+  applied: LiveObject,
+  overrides: readonly Override[],
+  { manifest, takesOver }: Wish,
+): Outcome {
   if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
     return { did: "created", overrides, fields: [] };
   }
-  const fields = differences(seen, applied);
-  return { did: fields.length === 0 ? "unchanged" : "changed", overrides, fields };
+  // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
+  const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
+  const fields = [...new Set([...left, ...differences(seen, applied)])];
+  if (fields.length > 0) return { did: "changed", overrides, fields };
+  const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
+  const isWhole = overrides.length === 0 && isOwned;
+  return { did: "unchanged", overrides, fields, ...(isWhole && { mark: markOf(manifest, seen) }) };
 }
 
 /** The object is no more the one that was looked at. */

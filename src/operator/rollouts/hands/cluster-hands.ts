@@ -2,33 +2,50 @@ import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { withDeadline } from "../../../base/deadline.ts";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Client } from "../../../kube/client/client.ts";
+import { resources } from "../../../kube/objects/resource.ts";
 import type { RolloutAccess } from "../../access/rollout-access.ts";
 import { type ReleaseRules, type RuleProblem, refOf, releaseProblems } from "../release-rules.ts";
 import { RolloutAccounts } from "./accounts.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "./apply-object.ts";
+import { type ApplySetPorts, coverMembers } from "./apply-set.ts";
 import { detachObject } from "./detach.ts";
 import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
 import { withoutLater } from "./health/resource-rows.ts";
 import { watchedObjects } from "./health/watched-objects.ts";
+import { membersOf } from "./members.ts";
 import { labelProblems, type Membership, membershipOf } from "./membership.ts";
 import { dryRuns } from "./planning/dry-runs.ts";
-import { planned, type Shown, toldOverride } from "./planning/plan.ts";
+import { NOTHING_SHOWN, planned, type Shown, toldOverride } from "./planning/plan.ts";
 import { prune } from "./prune.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
+import { ReleaseSecrets, type SecretCopy, type SecretSource } from "./release-secrets.ts";
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
+import { refOfPlace, type SecretPlace } from "./secret-places.ts";
 import { ServedKinds } from "./served-kinds.ts";
-import { AT_ONCE, namespacesOf, outdated, type Target, type Targets, targetsOf } from "./targets.ts";
+import { SettledObjects } from "./settled-objects.ts";
+import {
+  AT_ONCE,
+  isNamed,
+  namespacesOf,
+  outdated,
+  outdatedSecrets,
+  secretsOf,
+  type Target,
+  type Targets,
+  targetsOf,
+} from "./targets.ts";
 
-export interface HandsPorts {
+export interface HandsPorts extends ApplySetPorts {
   readonly access: RolloutAccess;
   /** The API server as the account with this token. */
   readonly clientFor: (token: string) => Pick<Client, "exchange">;
-  /** Where rollouts and ManagedDeployments are: the set of a deployment's objects is named after it. */
-  readonly grantsNamespace: string;
   readonly rules: Omit<ReleaseRules, "namespaces">;
+  /** Left out: releases bring no secret values. */
+  readonly secrets?: SecretSource;
   /** Throws when this process does not lead any more. */
   readonly fence: () => void;
   readonly clock: Clock;
@@ -39,16 +56,19 @@ const PLAN_MS = 600_000;
 /** To take a plan's account away, also when the plan was given up. */
 const CLOSE_MS = 15_000;
 
-const NOTHING: Shown = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [], problems: [] };
+const UNCHANGED: Outcome = { did: "unchanged", overrides: [], fields: [] };
 
 /** {@link RolloutHands} on a real API server. */
 export class ClusterHands implements RolloutHands {
   readonly #ports: HandsPorts;
   readonly #accounts: RolloutAccounts;
   readonly #kinds = new ServedKinds();
+  readonly #settled = new SettledObjects();
+  readonly #secrets: ReleaseSecrets;
 
   constructor(ports: HandsPorts) {
     this.#ports = ports;
+    this.#secrets = new ReleaseSecrets(ports.secrets);
     this.#accounts = new RolloutAccounts(ports);
   }
 
@@ -58,30 +78,38 @@ export class ClusterHands implements RolloutHands {
     // What is only let go may be as it likes.
     const problems = rollout.spec.action === "detach" ? [] : this.#problems(intent);
     const [first, ...others] = namespacesOf([...intent.objects, ...outdated(intent)], intent);
-    if (first === undefined) return planned(intent, { ...NOTHING, problems });
+    if (first === undefined) return planned(intent, { ...NOTHING_SHOWN, problems });
     const namespaces = [first, ...others] as const;
     const membership = this.#membership(intent);
-    const wishFor = (target: Target): Omit<Wish, "isDryRun"> => wish(intent, target);
-    const ports = { kinds: this.#kinds, membership, wishFor, clock };
+    const wishFor = (target: Target): Omit<Wish, "isDryRun" | "listed"> => wish(intent, target);
+    const rules = this.#rules(intent);
+    const ports = { kinds: this.#kinds, membership, wishFor, clock, rules };
     const end = async (): Promise<void> => {
       // Another process that leads now may be planning with the same account.
       fence();
       await withDeadline(clock, CLOSE_MS, new AbortController().signal, (closing) =>
-        access.close(["plan"], rollout.metadata.uid, namespaces, closing),
+        access.close(["plan"], rollout, namespaces, closing),
       );
     };
     const until = new Date(clock.wallNow().getTime() + PLAN_MS);
     let shown: Shown;
+    let copies: readonly SecretCopy[];
     try {
       const api = await this.#accounts.open("plan", rollout, namespaces, until, signal);
-      shown = await dryRuns(ports, api, intent, namespaces, problems, signal);
+      const dryRun = await dryRuns(ports, api, intent, namespaces, problems, signal);
+      this.#settled.planned(rollout.metadata.uid, dryRun.settled);
+      const wanted = rollout.spec.action === "detach" ? [] : secretsOf(intent, intent.objects);
+      const open = wanted.filter(({ namespace }) => namespaces.includes(namespace));
+      const secrets = await this.#secrets.plan(api, intent, membership, open, clock, signal);
+      ({ copies } = secrets);
+      shown = { ...dryRun, problems: [...dryRun.problems, ...secrets.problems] };
     } catch (error) {
       // What went wrong first says more; the sweep removes what is left.
       await end().catch(() => undefined);
       throw error;
     }
     await end();
-    return planned(intent, shown);
+    return planned(intent, shown, copies);
   }
 
   async apply(intent: Intent, wave: number, until: Date, signal: AbortSignal): Promise<WaveApplied> {
@@ -89,12 +117,20 @@ export class ClusterHands implements RolloutHands {
     const refs = new Set(lines.map(({ manifest }) => refOf(manifest)));
     const problems = this.#problems(intent).filter(({ ref }) => refs.has(ref));
     if (lines.length === 0 || problems.length > 0) return nothingApplied(problems);
+    await coverMembers(this.#ports, intent.rollout.spec.deploymentId, intent.objects, signal);
     const membership = this.#membership(intent);
     return this.#as("apply", intent, lines, until, signal, async (api, found) => {
       if (found.problems.length > 0) return nothingApplied(found.problems);
-      const results = await atOnce(found.targets, AT_ONCE, (target) =>
-        applyObject(api, membership, { ...wish(intent, target), isDryRun: false }, signal),
-      );
+      const uncopied = await this.#secrets.copy(api, intent, membership, secretsOf(intent, lines), signal);
+      if (uncopied.length > 0) return { ...nothingApplied([]), failures: uncopied };
+      const members = await membersOf(api, membership, found.targets, signal);
+      const results = await atOnce(found.targets, AT_ONCE, async (target): Promise<Outcome | Failure> => {
+        const listed = members.get(target.ref);
+        const { manifest } = target.line;
+        if (this.#settled.isSettled(intent.rollout.metadata.uid, target.ref, manifest, listed)) return UNCHANGED;
+        const wanted = { ...wish(intent, target), isDryRun: false, listed };
+        return applyObject(api, membership, wanted, signal);
+      });
       return this.#applied(intent, found.targets, results);
     });
   }
@@ -113,7 +149,9 @@ export class ClusterHands implements RolloutHands {
       if (problem !== undefined) {
         return { verdict: "failed", message: `${problem.ref}: ${problem.message}`, resources: [], againMs: 0 };
       }
-      const watched = await watchedObjects(api, targets, (line, live) => wasKept(intent, line, live), signal);
+      const leftAlone = ({ ref, line }: Target, live: LiveObject | undefined): boolean =>
+        live === undefined ? intent.done.includes(ref) : wasKept(intent, line, live);
+      const watched = await watchedObjects(api, this.#membership(intent), targets, leftAlone, signal);
       const health = waveHealth(watched, waveStartedAt, until, this.#ports.clock.wallNow());
       return { ...health, resources: withoutLater(health.resources, intent, wave) };
     });
@@ -121,10 +159,22 @@ export class ClusterHands implements RolloutHands {
 
   async prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned> {
     const lines = outdated(intent);
-    if (lines.length === 0) return { deleted: 0, waiting: 0, left: [] };
-    return this.#as("prune", intent, lines, until, signal, (api, { targets }) =>
-      prune(api, this.#membership(intent), targets, this.#ports.clock, signal),
-    );
+    const copies = outdatedSecrets(intent);
+    if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: [] };
+    const work = async (api: ReleaseApi, { targets }: Targets): Promise<Pruned> => {
+      const pruned = await prune(api, this.#membership(intent), intent.takeOver, targets, this.#ports.clock, signal);
+      if (pruned.waiting > 0) return pruned;
+      // What an object that stays reads stays with it.
+      const left = new Set(pruned.left.map(({ ref }) => ref));
+      const read = secretsOf(
+        intent,
+        lines.filter(({ manifest }) => left.has(refOf(manifest))),
+      ).map(refOfPlace);
+      const going = copies.filter((place) => !read.includes(refOfPlace(place)));
+      const removed = await this.#secrets.remove(api, going, signal);
+      return { ...pruned, deleted: pruned.deleted + removed.deleted, left: [...pruned.left, ...removed.left] };
+    };
+    return this.#as("prune", intent, lines, until, signal, work, copies);
   }
 
   async detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied> {
@@ -140,22 +190,30 @@ export class ClusterHands implements RolloutHands {
     });
   }
 
-  async close(rolloutUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
-    this.#accounts.forget(rolloutUid);
-    await this.#ports.access.close(["plan", "rollout"], rolloutUid, namespaces, signal);
+  async close(rollout: Rollout, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
+    this.#accounts.forget(rollout.metadata.uid);
+    this.#settled.forget(rollout.metadata.uid);
+    this.#secrets.forget(rollout.metadata.uid);
+    await this.#ports.access.close(["plan", "rollout"], rollout, namespaces, signal);
   }
 
   #membership({ rollout }: Intent): Membership {
     return membershipOf(rollout, this.#ports.grantsNamespace);
   }
 
-  /** What the rules of releases have against the objects; all of them are judged, because they name each other. */
-  #problems(intent: Intent): readonly RuleProblem[] {
-    const rules = { ...this.#ports.rules, namespaces: intent.namespaces };
-    return [...releaseProblems(intent.objects, rules), ...labelProblems(intent.objects, this.#membership(intent))];
+  #rules({ namespaces }: Intent): ReleaseRules {
+    return { ...this.#ports.rules, namespaces };
   }
 
-  /** As the rollout's account in the namespaces of these objects. */
+  /** What the rules of releases have against the objects; all of them are judged, because they name each other. */
+  #problems(intent: Intent): readonly RuleProblem[] {
+    return [
+      ...releaseProblems(intent.objects, this.#rules(intent)),
+      ...labelProblems(intent.objects, this.#membership(intent)),
+    ];
+  }
+
+  /** As the rollout's account in the namespaces of these objects, and of these copies. */
   #as<T>(
     deed: Deed,
     intent: Intent,
@@ -163,15 +221,20 @@ export class ClusterHands implements RolloutHands {
     until: Date,
     signal: AbortSignal,
     work: (api: ReleaseApi, found: Targets) => Promise<T>,
+    copies: readonly SecretPlace[] = [],
   ): Promise<T> {
     const found = (api: ReleaseApi): Promise<Targets> => targetsOf(this.#kinds, api.exchange, lines, signal);
     return this.#accounts.as(
       intent.rollout,
-      namespacesOf(lines, intent),
+      [...new Set([...namespacesOf(lines, intent), ...copies.map(({ namespace }) => namespace)])],
       until,
       signal,
       async (api) => work(api, await found(api)),
-      async (api) => lackingRights(api.exchange, needsOf(deed, (await found(api)).targets), this.#ports.clock, signal),
+      async (api) => {
+        const deletes = copies.map(({ namespace }) => ({ verb: "delete", resource: resources.secrets, namespace }));
+        const needs = [...needsOf(deed, (await found(api)).targets), ...deletes];
+        return lackingRights(api.exchange, needs, this.#ports.clock, signal);
+      },
     );
   }
 
@@ -202,10 +265,13 @@ export class ClusterHands implements RolloutHands {
   }
 }
 
-function wish(intent: Intent, { line, resource }: Target): Omit<Wish, "isDryRun"> {
+function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDryRun" | "listed"> {
   const { manifest } = line;
-  const takesOver = intent.takeOver.some(({ kind, name }) => kind === manifest.kind && name === manifest.metadata.name);
-  return { resource, manifest, takesOver, isFrozen: keeps(intent, line) };
+  const { startedAt } = intent.rollout.status ?? {};
+  const takesOver = isNamed(intent.takeOver, manifest);
+  const wasInstalled = intent.installed.includes(ref);
+  const isDone = intent.done.includes(ref);
+  return { resource, manifest, takesOver, wasInstalled, isFrozen: keeps(intent, line), isDone, startedAt };
 }
 
 /** The setup is applied to what is there only while nothing is installed. */

@@ -2,6 +2,7 @@ import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout, RolloutPlan, RolloutStatus } from "../../../crds/kinds/rollout.ts";
 import type { Override } from "../give-way.ts";
 import type { RuleProblem } from "../release-rules.ts";
+import type { SecretPlace } from "./secret-places.ts";
 
 export type ResourceState = NonNullable<RolloutStatus["resources"]>[number];
 
@@ -12,8 +13,16 @@ export interface Intent {
   readonly objects: readonly ReleaseObject[];
   /** What is there by the content before. */
   readonly former: readonly ReleaseObject[];
+  /** Refs of objects that an earlier rollout has brought: one that others have restored since, with the labels, is still ours. */
+  readonly installed: readonly string[];
+  /** Secrets of the configuration that this content and others before have read. Left out: those of `former`. */
+  readonly formerSecrets?: readonly SecretPlace[];
+  /** Secrets of the configuration that the installed content reads. Left out: those of `former`. */
+  readonly installedSecrets?: readonly SecretPlace[];
   /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */
   readonly formerRef: { readonly name: string; readonly digest: string } | undefined;
+  /** Refs of Jobs that the content before has completed: one that is gone, by its time to live, is not run again. */
+  readonly done: readonly string[];
   /** Objects whose fields the release takes from their present managers. */
   readonly takeOver: readonly { readonly kind: string; readonly name: string }[];
   /** Namespaces that the customer accepts the deployment for. */
@@ -25,6 +34,8 @@ export interface Planned {
   readonly plannedDigest: string;
   /** Not empty: nothing may be applied. */
   readonly problems: readonly RuleProblem[];
+  /** All of them are objects of the customer, who can let the release have them. */
+  readonly awaitsTakeOver?: boolean;
 }
 
 export interface WaveApplied {
@@ -73,5 +84,5 @@ export interface RolloutHands {
   /** Ends the release's hold on `former`: its labels and its fields' ownership go, the objects stay. */
   detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied>;
   /** Removes the accounts and bindings of this rollout in these namespaces. Idempotent. */
-  close(rolloutUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void>;
+  close(rollout: Rollout, namespaces: readonly string[], signal: AbortSignal): Promise<void>;
 }

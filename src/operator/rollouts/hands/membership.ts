@@ -30,6 +30,15 @@ export function isMember({ metadata }: Pick<LiveObject, "metadata">, membership:
   return Object.entries(membership).every(([label, value]) => metadata.labels?.[label] === value);
 }
 
+/** Why an object that is not the deployment's own may not become its own; undefined: it is the customer's alone. */
+export function whoseElse({ metadata }: Pick<LiveObject, "metadata">): string | undefined {
+  const { labels = {}, ownerReferences = [] } = metadata;
+  if (labels[DEPLOYMENT_ID_LABEL] !== undefined) return "it has the label of a deployment";
+  if (labels[APPLYSET_LABEL] !== undefined) return "it is of another ApplySet, whose tool would prune it";
+  if (ownerReferences.some(({ controller }) => controller === true)) return "a controller owns it";
+  return undefined;
+}
+
 /** Whether releases own fields of it: an object that only carries our labels was made by another hand. */
 export function isApplied({ metadata }: Pick<LiveObject, "metadata">): boolean {
   return (metadata.managedFields ?? []).some(

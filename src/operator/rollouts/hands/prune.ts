@@ -2,22 +2,31 @@ import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import { plainName } from "../../../kube/workload-state/message.ts";
-import type { Pruned } from "./hands.ts";
+import type { Intent, Pruned } from "./hands.ts";
 import { isApplied, isMember, type Membership } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
-import { AT_ONCE, type Target } from "./targets.ts";
+import { AT_ONCE, isNamed, type Target } from "./targets.ts";
 
 /** After this time finalizers that hold an object are named, and nothing waits for it any longer. */
 const HELD_MS = 5 * 60_000;
 const MAX_FINALIZERS = 5;
 
 /** Undefined: it may be deleted. Else why it stays. */
-export function whyKept(seen: LiveObject, { line, resource }: Target, membership: Membership): string | undefined {
+export function whyKept(
+  seen: LiveObject,
+  { line, resource }: Target,
+  membership: Membership,
+  takeOver: Intent["takeOver"],
+): string | undefined {
   if (!isMember(seen, membership)) return "it does not carry this deployment's labels any more";
   if (!isApplied(seen)) return "no release has applied it";
   if (resource.group === "" && resource.kind === "PersistentVolumeClaim") {
     return "a volume claim is never deleted: delete it when its data is not needed any more";
+  }
+  if (isNamed(takeOver, line.manifest)) {
+    // The way back deletes what only the new content has: what was the customer's before is not that.
+    return "this rollout was allowed to take it over, and does not delete it";
   }
   if (line.frozen) return "it is of the setup, which releases do not take back";
   return undefined;
@@ -30,6 +39,7 @@ export function whyKept(seen: LiveObject, { line, resource }: Target, membership
 export async function prune(
   api: ReleaseApi,
   membership: Membership,
+  takeOver: Intent["takeOver"],
   targets: readonly Target[],
   clock: Clock,
   signal: AbortSignal,
@@ -39,7 +49,9 @@ export async function prune(
   let deleted = 0;
   for (const [index, wave] of waves.entries()) {
     const members = targets.filter(({ line }) => line.wave === wave);
-    const results = await atOnce(members, AT_ONCE, (target) => deleteOne(api, membership, target, clock, signal));
+    const results = await atOnce(members, AT_ONCE, (target) =>
+      deleteOne(api, membership, takeOver, target, clock, signal),
+    );
     for (const [at, result] of results.entries()) {
       if (result === "gone") deleted += 1;
       else if (result !== "going") left.push({ ref: members[at]?.ref ?? "", message: result.left });
@@ -57,6 +69,7 @@ type Result = "gone" | "going" | { readonly left: string };
 async function deleteOne(
   api: ReleaseApi,
   membership: Membership,
+  takeOver: Intent["takeOver"],
   target: Target,
   clock: Clock,
   signal: AbortSignal,
@@ -65,7 +78,7 @@ async function deleteOne(
   try {
     const seen = await api.get(resource, line.manifest.metadata, signal);
     if (seen === undefined) return "gone";
-    const kept = whyKept(seen, target, membership);
+    const kept = whyKept(seen, target, membership, takeOver);
     if (kept !== undefined) return { left: kept };
     if (seen.metadata.deletionTimestamp !== undefined) return held(seen, clock) ?? "going";
     if (!(await api.delete(resource, seen, signal))) return "gone";

@@ -5,11 +5,12 @@ import type { JsonPatchOperation } from "../../../kube/client/client-options.ts"
 import type { Exchange } from "../../../kube/client/exchange.ts";
 import { collectionPath, objectPath } from "../../../kube/objects/paths.ts";
 import type { DynamicObject, ObjectKey, ObjectMeta, Resource } from "../../../kube/objects/resource.ts";
+import type { ManagedFields } from "./managed-fields.ts";
 
 /** An object as the API server has it, with who owns which of its fields. */
 export interface LiveObject extends DynamicObject {
   readonly metadata: ObjectMeta & {
-    readonly managedFields?: readonly { readonly manager?: string; readonly operation?: string }[];
+    readonly managedFields?: readonly ManagedFields[];
   };
 }
 
@@ -20,7 +21,9 @@ export interface ApplyMode {
 }
 
 /** Longest list of objects that is read of one kind and namespace. */
-const MAX_LISTED = 500;
+export const MAX_LISTED = 500;
+/** Of such a list: a release has 900 KiB, beside what the API server notes of its objects. */
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 /** No object has it, because the store's first revision is a later one: an apply with it makes an object, or is refused. */
 const NEVER_A_VERSION = "1";
 
@@ -48,7 +51,7 @@ export class ReleaseApi {
     const query = { labelSelector, limit: MAX_LISTED };
     const path = collectionPath(resource, namespace);
     const { items } = await this.exchange.json<{ readonly items: readonly LiveObject[] | null }>(
-      { method: "GET", path, query },
+      { method: "GET", path, query, maxBytes: MAX_LIST_BYTES },
       signal,
     );
     return items ?? [];
@@ -85,11 +88,30 @@ export class ReleaseApi {
     );
   }
 
-  /** A plain create, which no release needs: the proof that an account is held to dry runs. */
-  create(resource: Resource, manifest: ReleaseManifest, signal: AbortSignal): Promise<LiveObject> {
-    this.#fence();
+  /** A plain create, of what no release applies: Secrets, and the proof that an account is held to dry runs. */
+  create(
+    resource: Resource,
+    manifest: ReleaseManifest,
+    signal: AbortSignal,
+    { isDryRun }: Pick<ApplyMode, "isDryRun"> = { isDryRun: false },
+  ): Promise<LiveObject> {
+    if (!isDryRun) this.#fence();
     const path = collectionPath(resource, manifest.metadata.namespace);
-    return this.exchange.json<LiveObject>({ method: "POST", path, body: manifest }, signal);
+    const query = { fieldManager: RELEASE_FIELD_MANAGER, ...dryRun(isDryRun) };
+    return this.exchange.json<LiveObject>({ method: "POST", path, query, body: manifest }, signal);
+  }
+
+  /** Of what may not be looked at. False: it is gone already. */
+  async deleteNamed(
+    resource: Resource,
+    key: ObjectKey,
+    signal: AbortSignal,
+    { isDryRun }: Pick<ApplyMode, "isDryRun"> = { isDryRun: false },
+  ): Promise<boolean> {
+    if (!isDryRun) this.#fence();
+    const path = objectPath(resource, key);
+    const deleted = this.exchange.bytes({ method: "DELETE", path, query: dryRun(isDryRun) }, signal);
+    return (await absent(deleted)) !== undefined;
   }
 
   patch(

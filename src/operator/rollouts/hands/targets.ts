@@ -1,8 +1,9 @@
-import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { ReleaseManifest, ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Exchange } from "../../../kube/client/exchange.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { type RuleProblem, refOf } from "../release-rules.ts";
 import type { Intent } from "./hands.ts";
+import { refOfPlace, type SecretPlace, secretsNamed } from "./secret-places.ts";
 import type { ServedKinds } from "./served-kinds.ts";
 
 /** An object of a release with the path by which it is reached. */
@@ -43,6 +44,28 @@ export async function targetsOf(
 export function outdated({ objects, former }: Pick<Intent, "objects" | "former">): readonly ReleaseObject[] {
   const kept = new Set(objects.map(({ manifest }) => refOf(manifest)));
   return former.filter(({ manifest }) => !kept.has(refOf(manifest)));
+}
+
+/** Secrets of the deployment's configuration that these objects read. */
+export function secretsOf({ rollout }: Intent, lines: readonly ReleaseObject[]): readonly SecretPlace[] {
+  return secretsNamed(lines, rollout.spec.deploymentId);
+}
+
+/** Refs of copies that an earlier rollout has made. */
+export function installedSecrets(intent: Intent): ReadonlySet<string> {
+  return new Set((intent.installedSecrets ?? secretsOf(intent, intent.former)).map(refOfPlace));
+}
+
+/** Copies that only the contents before read, where the customer still accepts the deployment. Frozen objects keep theirs. */
+export function outdatedSecrets(intent: Intent): readonly SecretPlace[] {
+  const { objects, former, formerSecrets = secretsOf(intent, former), namespaces } = intent;
+  const kept = new Set(secretsOf(intent, [...objects, ...former.filter(({ frozen }) => frozen)]).map(refOfPlace));
+  return formerSecrets.filter((place) => !kept.has(refOfPlace(place)) && namespaces.includes(place.namespace));
+}
+
+/** Whether the customer lets the release take this object, or fields of it. */
+export function isNamed(takeOver: Intent["takeOver"], { kind, metadata }: ReleaseManifest): boolean {
+  return takeOver.some((each) => each.kind === kind && each.name === metadata.name);
 }
 
 /** Namespaces that these objects lie in, as far as the customer accepts the deployment there. */

@@ -33,12 +33,26 @@ export interface Plan extends Planned {
 export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   const { rollout, policy } = facts;
   const { plan, plannedDigest, problems, former, waves } = planned;
-  if (rollout.status?.startedAt !== undefined) return afterSecondPlan(facts, planned);
   const fields: Fields = {
     plan: { ...plan, overrides: plan.overrides ?? [], refused: problems.map((each) => ({ ...each })) },
     ...{ plannedDigest, plannedAt: timestamp(planned.at), waves, namespaces: [...planned.namespaces] },
     ...{ formerContent: former?.name, formerDigest: former?.digest, approvalLine: undefined },
   };
+  if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {
+    const message = `${problems.length} are not of this deployment, and wait for spec.takeOver or a denial: ${named(problems)}`;
+    const said: Said[] = [
+      permitted(undefined),
+      ["Planned", "False", "NotOurs", message],
+      [
+        "Approved",
+        "Unknown",
+        "AwaitingDecision",
+        "no plan can be approved while objects of the customer are in the way",
+      ],
+    ];
+    // Nothing can be approved: what would be done is not shown yet.
+    return go("AwaitingApproval", said, { ...fields, plannedDigest: undefined });
+  }
   if (problems.length > 0) {
     const message = `${problems.length} may not be applied: ${named(problems)}`;
     return end("Failed", [["Planned", "False", "Refused", message]], fields);
@@ -59,15 +73,6 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   // An approval is final: this rollout could never be given another one.
   if (rollout.spec.approvedDigest !== undefined) return end("Failed", all, fields);
   return go("AwaitingApproval", all, { ...fields, approvalLine: approvalLine(rollout, plannedDigest) });
-}
-
-/** Of a rollout that has begun: it goes on only with what was approved. */
-function afterSecondPlan({ rollout }: RolloutFacts, { plannedDigest, problems }: Plan): RolloutStep {
-  if (problems.length === 0 && rollout.status?.plannedDigest === plannedDigest) {
-    return go("Queued", [["Planned", "True", "PlanMade", "the plan is the same as before"]]);
-  }
-  const message = "it had begun, and what is left to do is not what was approved";
-  return end("Failed", [["Planned", "False", "PlanChanged", message]]);
 }
 
 /** @param waves how many the content has */
@@ -115,6 +120,7 @@ export function afterGate(facts: RolloutFacts, health: WaveHealth, waves: number
     return withFields(prunes(), { ...fields, waveStartedAt: timestamp(facts.now) }, [said]);
   }
   const next = heldBack(facts) ?? go("Applying", [["Applied", "Unknown", "InProgress", "it is being applied"]]);
+  // What is held back has no time of its own until it goes on.
   return withFields(next, { ...fields, ...(next.do === "go" && atWave(facts, wave + 1, waves)) });
 }
 

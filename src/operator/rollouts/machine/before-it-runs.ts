@@ -1,13 +1,15 @@
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
-import { conditionOf, end, type Fields, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
-import { atWave, held, isTimeOver, LOOK_AT_LEAST_MS, permitted, planAgain, timeOver, windowClosed } from "./said.ts";
+import { conditionOf, end, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
+import { atWave, held, LOOK_AT_LEAST_MS, permitted, planAgain, windowClosed } from "./said.ts";
 import { byAge, formerOf, isRunning, trailOf } from "./trail.ts";
 
 /** From the claim on: accounts and bindings end with it, and the API server refuses a longer time. */
 const RUNS_AT_MOST_MS = 2 * 3_600_000;
 /** A plan that is older is made again before it is applied. */
 const PLAN_HOLDS_MS = 5 * 60_000;
+/** What the customer does to the objects in the way brings no look of its own: they are looked at so often. */
+const TAKE_OVER_LOOK_MS = LOOK_AT_LEAST_MS;
 
 export function begun(facts: RolloutFacts): RolloutStep {
   return beforeItRuns(facts) ?? go("Planning", [["Planned", "Unknown", "InProgress", "it is tried out by dry runs"]]);
@@ -37,11 +39,12 @@ export function beforeItRuns(facts: RolloutFacts): RolloutStep | undefined {
 }
 
 export function planning(facts: RolloutFacts): RolloutStep {
-  const { rollout, siblings, accepted = [], obstacle, now } = facts;
-  const { spec, status } = rollout;
-  if (status?.startedAt !== undefined && isTimeOver(facts)) return timeOver();
-  if (status?.plannedAt === undefined && now.getTime() >= Date.parse(spec.deadline)) {
-    return end("Failed", [["Planned", "False", "DeadlinePassed", `it could not be planned by ${spec.deadline}`]]);
+  const { rollout, siblings, accepted = [], obstacle } = facts;
+  const { spec } = rollout;
+  if (isTooLate(facts)) {
+    const { status: is, message = "" } = conditionOf(rollout, "Planned") ?? {};
+    const why = is === "Unknown" ? `; the last that is known: ${message}` : "";
+    return end("Failed", [["Planned", "False", "DeadlinePassed", `it could not be planned by ${spec.deadline}${why}`]]);
   }
   if (accepted.length === 0) return unaccepted(facts);
   if (obstacle !== undefined) return held(obstacle);
@@ -54,13 +57,17 @@ export function planning(facts: RolloutFacts): RolloutStep {
 }
 
 export function awaiting(facts: RolloutFacts): RolloutStep {
-  const { rollout, policy, now } = facts;
+  const { rollout, policy } = facts;
   const { spec, status } = rollout;
-  if (now.getTime() >= Date.parse(spec.deadline)) {
+  if (isTooLate(facts)) {
     return end("Failed", [["Approved", "False", "DeadlinePassed", `it was not approved by ${spec.deadline}`]]);
   }
   // Fields that are to be taken over change what is shown: the approver is to see that plan.
   if (spec.approvedDigest === undefined && !isOfThisWish(facts)) return planAgain("what is asked for has changed");
+  // Without a digest no plan was shown, also where a policy says auto: objects of the customer are in the way.
+  if (status?.plannedDigest === undefined) {
+    return planAgeMs(facts) < TAKE_OVER_LOOK_MS ? wait(untilDeadline(facts)) : planning(facts);
+  }
   const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is === "given") return go("Queued", [said], { approvalLine: undefined });
   return wait(untilDeadline(facts), [said]);
@@ -69,35 +76,33 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
 export function queued(facts: RolloutFacts): RolloutStep {
   const { rollout, siblings, accepted = [], policy, window, obstacle, now } = facts;
   const { spec, status } = rollout;
-  if (status?.startedAt !== undefined && isTimeOver(facts)) return timeOver();
+  if (isTooLate(facts)) {
+    return end("Failed", [
+      ["Planned", "False", "DeadlinePassed", `it was allowed, and could not begin by ${spec.deadline}`],
+    ]);
+  }
   const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is !== "given") return planAgain("it has to be approved anew");
   if (accepted.length === 0) return unaccepted(facts);
   if (obstacle !== undefined) return held(obstacle);
   if (spec.pausedReason !== undefined) {
-    return wait(LOOK_AT_LEAST_MS, [said, ["Applied", "False", "Paused", `paused: ${spec.pausedReason}`]]);
+    return wait(untilDeadline(facts), [said, ["Applied", "False", "Paused", `paused: ${spec.pausedReason}`]]);
   }
   if (!window.isOpen) return wait(untilOpen(facts), [said, windowClosed(facts)]);
   const running = siblings.find(isRunning);
   if (running !== undefined) {
     const message = `${running.metadata.name} changes the same objects`;
-    return wait(LOOK_AT_LEAST_MS, [said, ["Applied", "False", "AnotherRuns", message]]);
+    return wait(untilDeadline(facts), [said, ["Applied", "False", "AnotherRuns", message]]);
   }
-  // What was begun is not approved again, and what it has changed is no reason to plan again.
-  if (status?.startedAt === undefined && !isPlanFresh(facts))
-    return planAgain("the last plan is too old to be applied");
+  if (!isPlanFresh(facts)) return planAgain("the last plan is too old to be applied");
+  const startedAt = timestamp(now);
+  const until = timestamp(new Date(Date.parse(startedAt) + RUNS_AT_MOST_MS));
   return {
     do: "claim",
     to: "Applying",
     said: [permitted(undefined), said, ["Applied", "Unknown", "InProgress", "it is being applied"]],
-    fields: { ...untilOf(facts, now), ...atWave(facts, 0, status?.waves ?? 0), approvalLine: undefined },
+    fields: { startedAt, until, ...atWave(facts, 0, status?.waves ?? 0), approvalLine: undefined },
   };
-}
-
-function untilOf({ rollout: { status } }: RolloutFacts, now: Date): Fields {
-  if (status?.startedAt !== undefined) return {};
-  const startedAt = timestamp(now);
-  return { startedAt, until: timestamp(new Date(Date.parse(startedAt) + RUNS_AT_MOST_MS)) };
 }
 
 function hasFormer({ rollout, siblings }: RolloutFacts): boolean {
@@ -110,13 +115,21 @@ function isOfThisWish({ rollout }: RolloutFacts): boolean {
 }
 
 function isPlanFresh(facts: RolloutFacts): boolean {
-  const { rollout, siblings, now } = facts;
-  const { plannedAt = "", formerContent, formerDigest } = rollout.status ?? {};
+  const { rollout, siblings } = facts;
+  const { formerContent, formerDigest } = rollout.status ?? {};
   const { former } = trailOf(siblings);
-  const ageMs = now.getTime() - Date.parse(plannedAt);
-  return (
-    isOfThisWish(facts) && ageMs <= PLAN_HOLDS_MS && former?.name === formerContent && former?.digest === formerDigest
-  );
+  const isOfFormer = former?.name === formerContent && former?.digest === formerDigest;
+  return isOfThisWish(facts) && planAgeMs(facts) <= PLAN_HOLDS_MS && isOfFormer;
+}
+
+/** Since its dry runs began. */
+function planAgeMs({ rollout: { status }, now }: RolloutFacts): number {
+  return now.getTime() - Date.parse(status?.plannedAt ?? "");
+}
+
+/** Nothing is begun after the deadline. */
+function isTooLate({ rollout: { spec }, now }: RolloutFacts): boolean {
+  return now.getTime() >= Date.parse(spec.deadline);
 }
 
 function untilDeadline({ rollout: { spec }, now }: RolloutFacts): number {
@@ -124,16 +137,17 @@ function untilDeadline({ rollout: { spec }, now }: RolloutFacts): number {
   return Math.min(Math.max(leftMs, 1), LOOK_AT_LEAST_MS);
 }
 
-function untilOpen({ window: { opensAt }, now }: RolloutFacts): number {
+function untilOpen(facts: RolloutFacts): number {
+  const {
+    window: { opensAt },
+    now,
+  } = facts;
   const leftMs = opensAt === undefined ? LOOK_AT_LEAST_MS : opensAt.getTime() - now.getTime();
-  return Math.min(Math.max(leftMs, 1), LOOK_AT_LEAST_MS);
+  return Math.min(Math.max(leftMs, 1), untilDeadline(facts));
 }
 
 function unaccepted(facts: RolloutFacts): RolloutStep {
-  const { deploymentId, deadline } = facts.rollout.spec;
-  if (facts.now.getTime() >= Date.parse(deadline)) {
-    return end("Failed", [["Planned", "False", "DeadlinePassed", `it was accepted in no namespace by ${deadline}`]]);
-  }
+  const { deploymentId } = facts.rollout.spec;
   const message = `deployment ${deploymentId} waits until the customer accepts it`;
   return wait(untilDeadline(facts), [["Planned", "Unknown", "AwaitingAcceptance", message]]);
 }

@@ -24,6 +24,48 @@ function told({ intent, left }: Course): object {
   return { objects: names(intent.objects), outdated: names(outdated(intent)), left: left.map(({ ref }) => ref) };
 }
 
+describe("a Job that the installed content has completed is not run again", () => {
+  const job = (name: string, spec: object, frozen = false): ReleaseObject => ({
+    ...line(name, { frozen }),
+    manifest: { apiVersion: "batch/v1", kind: "Job", metadata: { name, namespace: "shop" }, spec: { ...spec } },
+  });
+  const FILL = job("fill", { a: 1 }, true);
+  const HOOK = job("hook", { a: 1 });
+
+  test.each<[string, readonly ReleaseObject[], readonly ReleaseObject[], readonly string[]]>([
+    ["of the setup, and the same", [FILL, HOOK], [FILL, HOOK], ["fill", "hook"]],
+    [
+      "another one of the same name only if it is of the setup",
+      [job("fill", { a: 2 }, true), job("hook", { a: 2 })],
+      [FILL, HOOK],
+      ["fill"],
+    ],
+    ["one that is new", [FILL], [HOOK], []],
+    ["one that was suspended", [job("hook", { suspend: true })], [job("hook", { suspend: true })], []],
+    ["what is no Job", [line("api", { frozen: true })], [line("api", { frozen: true })], []],
+  ])("%s", (_, own, former, done) => {
+    const rollout = new RolloutWorld().add("r", "update");
+    const refs = done.map((name) => `Job.batch/shop/${name}`);
+    expect(forward(rollout, contents(own, former), ["shop"]).intent.done).toEqual(refs);
+  });
+
+  test("on the way back no Job of the former content is, and one of a rollout that failed is", () => {
+    const rollout = new RolloutWorld().add("r", "update");
+    const { former, ...both } = contents([FILL], [HOOK]);
+    expect(backward(rollout, { ...both, former }, ["shop"]).intent.done).toEqual(["Job.batch/shop/hook"]);
+    const left = [{ name: "rel-0", digest: DIGEST, objects: [FILL] }];
+    expect(forward(rollout, { ...both, former, leftovers: left }, ["shop"]).intent.done).toEqual([]);
+  });
+});
+
+test("what an earlier rollout has brought: forward also what one has left, and on the way back the former content", () => {
+  const rollout = new RolloutWorld().add("r", "update");
+  const both = contents(OWN, FORMER);
+  const names = ({ intent }: Course) => intent.installed.map((ref) => ref.split("/").at(-1)).join(" ");
+  expect(names(forward(rollout, both, ["shop"]))).toBe("db account api old left elsewhere");
+  expect(names(backward(rollout, both, ["shop"]))).toBe("db account api old");
+});
+
 describe.each<RolloutAction>(["install", "update"])("an %s", (action) => {
   const rollout = new RolloutWorld().add("r", action);
   const closed = ["Deployment.apps/closed/elsewhere"];

@@ -1,6 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../../base/is-record.ts";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import type { Intent } from "../hands/hands.ts";
+import { secretsNamed } from "../hands/secret-places.ts";
 import { refOf } from "../release-rules.ts";
 import type { ContentRef } from "./trail.ts";
 
@@ -31,14 +35,16 @@ export interface Course {
  */
 export function forward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const former = [...(contents.former?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
-  return course(rollout, contents, contents.own?.objects ?? [], former, accepted);
+  return course(rollout, contents, contents.own?.objects ?? [], former, former, accepted);
 }
 
 /** Back to the former content: what the new one has beyond it is deleted. */
 export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const beyond = [...(contents.own?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
   const objects = contents.former?.objects ?? [];
-  return course(rollout, contents, objects, without(beyond, objects), accepted);
+  const { intent, left } = course(rollout, contents, objects, without(beyond, objects), objects, accepted);
+  // Also of objects that are in both contents: the newer one reads other values.
+  return { intent: { ...intent, formerSecrets: secretsNamed(beyond, rollout.spec.deploymentId) }, left };
 }
 
 /** Namespaces of these objects that the customer does not accept the deployment for (any more). */
@@ -63,6 +69,7 @@ function course(
   contents: Contents,
   objects: readonly ReleaseObject[],
   former: readonly ReleaseObject[],
+  installed: readonly ReleaseObject[],
   accepted: readonly string[],
 ): Course {
   const isOpen = ({ manifest }: ReleaseObject): boolean => accepted.includes(manifest.metadata.namespace ?? "");
@@ -71,14 +78,35 @@ function course(
     .filter((line) => !isOpen(line) && !kept.has(refOfLine(line)))
     .map((line) => ({ ref: refOfLine(line), message: "the deployment is not accepted in its namespace any more" }));
   const intent: Intent = {
-    rollout,
-    objects,
+    ...{ rollout, objects, done: doneJobs(objects, contents.former?.objects ?? []) },
     former: unique(former.filter(isOpen)),
+    installed: [...new Set(installed.map(refOfLine))],
+    formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
+    installedSecrets: secretsNamed(contents.former?.objects ?? [], rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,
   };
   return { intent, left };
+}
+
+/**
+ * Jobs that the installed content has completed, and that are the same, or of the setup, in this one. A job of the setup
+ * that fills a database would else fill it again with the first update after its time to live.
+ */
+function doneJobs(objects: readonly ReleaseObject[], installed: readonly ReleaseObject[]): readonly string[] {
+  const before = new Map(installed.filter(isToComplete).map((line) => [refOfLine(line), line]));
+  const isDone = (line: ReleaseObject): boolean => {
+    const known = before.get(refOfLine(line));
+    return known !== undefined && (line.frozen || isDeepStrictEqual(line.manifest.spec, known.manifest.spec));
+  };
+  return objects.filter(isDone).map(refOfLine);
+}
+
+/** A suspended Job has not run. */
+function isToComplete({ manifest }: ReleaseObject): boolean {
+  const isSuspended = isRecord(manifest.spec) && manifest.spec.suspend === true;
+  return kindAndGroup(manifest) === "Job.batch" && !isSuspended;
 }
 
 function without(lines: readonly ReleaseObject[], others: readonly ReleaseObject[]): readonly ReleaseObject[] {

@@ -1,6 +1,6 @@
 import { awaiting, beforeItRuns, begun, planning, queued } from "./before-it-runs.ts";
 import { type RolloutFacts, type RolloutStep, rest } from "./rollout-step.ts";
-import { applying, pruning, rollingBack, unknown, whileItRuns } from "./while-it-runs.ts";
+import { applying, gating, pruning, rollingBack, unknown, whileItRuns } from "./while-it-runs.ts";
 
 /** What comes next for this rollout. Each state is stored before what it stands for is done, so a crash is resumed in it. */
 export function nextRolloutStep(facts: RolloutFacts): RolloutStep {
@@ -19,13 +19,13 @@ export function nextRolloutStep(facts: RolloutFacts): RolloutStep {
     case "Applying":
       return whileItRuns(facts) ?? applying(facts);
     case "Gating":
-      return whileItRuns(facts) ?? { do: "act", act: "gate" };
+      return whileItRuns(facts) ?? gating(facts);
     case "Pruning":
       return pruning(facts);
     case "RollingBack":
       return rollingBack(facts);
     case "Unknown":
-      return unknown(facts);
+      return unknown();
     default:
       return rest();
   }

@@ -1,12 +1,13 @@
-import { expect, test } from "vitest";
-import { silentLogger } from "../../../base/log.ts";
+import { describe, expect, test } from "vitest";
+import { type Logger, silentLogger } from "../../../base/log.ts";
 import { EXPIRES_AT_ANNOTATION } from "../../../crds/group.ts";
 import type { RolloutState } from "../../../crds/kinds/rollout.ts";
 import { planAccount, rolloutAccount } from "../../../crds/release-names.ts";
+import { ApiError } from "../../../kube/client/api-error.ts";
 import type { RolloutLeftOver } from "../../access/rollout-access.ts";
 import { line } from "../../testing/release-cluster.ts";
 import { RolloutWorld } from "../../testing/rollout-world.ts";
-import { type KnownContent, outdated } from "./retention.ts";
+import { type KnownContent, outdated, outdatedSecrets } from "./retention.ts";
 import { sweepRollouts } from "./rollout-sweep.ts";
 import { trailOf } from "./trail.ts";
 
@@ -34,7 +35,7 @@ function release(world: RolloutWorld, index: number, state: RolloutState, thenMs
 const known = (world: RolloutWorld): readonly KnownContent[] =>
   [...world.contents.values()].map(({ metadata, spec }) => ({
     metadata,
-    spec: { deploymentId: spec.deploymentId },
+    spec: { deploymentId: spec.deploymentId, secrets: [] },
   }));
 
 const found = (world: RolloutWorld, isServed = true) =>
@@ -143,16 +144,20 @@ test("the sweep leaves the accounts that a rollout needs now, and takes all othe
     const metadata = { ...held.metadata, name, namespace: "shop", annotations };
     return { kind, rolloutUid: uid, object: { apiVersion: "v1", kind, metadata } };
   };
-  const found = [...made, held].flatMap(({ metadata: { uid } }) =>
-    [planAccount(uid), rolloutAccount(uid)].map((name) => leftOver(uid, name, "ServiceAccount")),
+  const found = [...made, held].flatMap((rollout) =>
+    [planAccount(rollout), rolloutAccount(rollout)].map((name) =>
+      leftOver(rollout.metadata.uid, name, "ServiceAccount"),
+    ),
   );
-  const [, , applying] = made;
-  const over = leftOver(applying?.metadata.uid ?? "", "rollout-late", "RoleBinding", "2026-01-01T00:00:00Z");
+  const [planning = held, , applying = held, goingBack = held] = made;
+  const over = leftOver(applying.metadata.uid, "rollout-late", "RoleBinding", "2026-01-01T00:00:00Z");
   const removed: string[] = [];
   await sweepRollouts(
     {
       client: { delete: async (_, { name }) => removed.push(name) > 0 },
-      access: { leftOvers: async () => [...found, over, leftOver("gone", "plan-000000000000", "ServiceAccount")] },
+      access: {
+        leftOvers: async () => [...found, over, leftOver("gone", "plan-000000000000.dep-1", "ServiceAccount")],
+      },
       ...{ fence: () => undefined, clock: world.clock, log: silentLogger, metrics: { removed: () => undefined } },
       rollouts: () => [...world.rollouts.values()],
       contents: () => [],
@@ -163,10 +168,94 @@ test("the sweep leaves the accounts that a rollout needs now, and takes all othe
     new AbortController().signal,
   );
   const kept = found.map(({ object }) => object.metadata.name).filter((name) => !removed.includes(name));
-  const [planning, , third, fourth] = made.map(({ metadata }) => metadata.uid);
-  const needed = [planAccount(planning ?? ""), rolloutAccount(third ?? ""), rolloutAccount(fourth ?? "")];
-  const { uid } = held.metadata;
-  expect(new Set(kept)).toEqual(new Set([...needed, planAccount(uid), rolloutAccount(uid)]));
+  const needed = [planAccount(planning), rolloutAccount(applying), rolloutAccount(goingBack)];
+  expect(new Set(kept)).toEqual(new Set([...needed, planAccount(held), rolloutAccount(held)]));
   expect(removed).toContain("rollout-late");
-  expect(removed).toContain("plan-000000000000");
+  expect(removed).toContain("plan-000000000000.dep-1");
+});
+
+test("a Secret stays as long as a content names it, and a day for the content that is about to", () => {
+  const world = history("Succeeded");
+  const [content] = known(world);
+  if (content === undefined) throw new Error("no content");
+  const contents = [{ ...content, spec: { ...content.spec, secrets: ["cfg-named"] } }];
+  const secret = (name: string) => ({ metadata: { ...content.metadata, name } });
+  const left = (hours: number) => {
+    const now = new Date(Date.parse(content.metadata.creationTimestamp) + hours * 3_600_000);
+    return outdatedSecrets([secret("cfg-named"), secret("cfg-other")], contents, now).map(
+      ({ metadata }) => metadata.name,
+    );
+  };
+  expect([left(23), left(25)]).toEqual([[], ["cfg-other"]]);
+});
+
+describe("the sweep of Secrets", () => {
+  const forbidden = () => new ApiError("may not", { status: 403, reason: "Forbidden" });
+
+  /** @param pages as the API server lists them; an error is what it answers in place of a page */
+  function sweeping(pages: readonly (readonly string[] | Error)[] | undefined, refuses: readonly string[] = []) {
+    const world = history("Succeeded");
+    const { metadata } = world.rollout("r-rel-0");
+    const late = { ...known(world)[0], metadata: { ...metadata, name: "rel-unnamed" } } as KnownContent;
+    const deleted: string[] = [];
+    const warned: string[] = [];
+    world.clock.advance(2 * DAY_MS);
+    async function* secrets() {
+      for (const page of pages ?? []) {
+        if (page instanceof Error) throw page;
+        yield page.map((name) => ({ metadata: { ...metadata, name, uid: `uid of ${name}` } }));
+      }
+    }
+    const run = () =>
+      sweepRollouts(
+        {
+          ...{ fence: () => undefined, clock: world.clock, metrics: { removed: () => undefined } },
+          log: { ...silentLogger, warn: (_: object, message: string) => void warned.push(message) } as Logger,
+          client: {
+            delete: async ({ plural }, { name }, { preconditions }) => {
+              if (refuses.includes(name)) throw forbidden();
+              deleted.push(`${plural} ${name}, ${plural === "secrets" ? preconditions?.uid : ""}`);
+              return true;
+            },
+          },
+          access: { leftOvers: async () => [] },
+          rollouts: () => [...world.rollouts.values()],
+          contents: () => [...known(world), late],
+          ...(pages && { secrets }),
+          ...{ isServed: () => true, held: () => new Set<string>(), places: () => [] },
+        },
+        new AbortController().signal,
+      );
+    return { run, deleted, warned };
+  }
+  const CONTENT = "releasecontents rel-unnamed, ";
+
+  test("deletes each by its uid, of all pages, and lists nothing where releases bring none", async () => {
+    const none = sweeping(undefined);
+    await none.run();
+    expect(none.deleted).toEqual([CONTENT]);
+    const { run, deleted, warned } = sweeping([["cfg-1"], [], ["cfg-2"]]);
+    await run();
+    expect(deleted).toEqual([CONTENT, "secrets cfg-1, uid of cfg-1", "secrets cfg-2, uid of cfg-2"]);
+    expect(warned).toEqual([]);
+  });
+
+  test.each<[string, readonly (readonly string[] | Error)[], readonly string[], readonly string[]]>([
+    ["not be listed", [forbidden()], [], [CONTENT]],
+    ["not be listed further", [["cfg-1"], forbidden()], [], [CONTENT, "secrets cfg-1, uid of cfg-1"]],
+    ["not be deleted", [["cfg-1"]], ["cfg-1"], [CONTENT]],
+  ])("that may %s is told, and ends nothing else", async (_, pages, refuses, gone) => {
+    const { run, deleted, warned } = sweeping(pages, refuses);
+    await run();
+    expect(deleted).toEqual(gone);
+    expect(warned).toEqual(["secrets of releases that no deployment needs were not all deleted"]);
+  });
+
+  test("deletes a hundred at most, and what is no answer of the API server ends it", async () => {
+    const many = Array.from({ length: 70 }, (_, index) => `cfg-${index}`);
+    const { run, deleted } = sweeping([many, many, [], new Error("not asked for")]);
+    await run();
+    expect(deleted).toHaveLength(101);
+    await expect(sweeping([new Error("another process leads")]).run()).rejects.toThrow("another process leads");
+  });
 });

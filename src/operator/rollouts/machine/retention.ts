@@ -1,4 +1,5 @@
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import type { KubeObject } from "../../../kube/objects/resource.ts";
 import { byAge, isOver, trailOf } from "./trail.ts";
 
 /** A content in the cache, without its objects. */
@@ -10,7 +11,11 @@ export interface KnownContent {
     readonly resourceVersion: string;
     readonly creationTimestamp: string;
   };
-  readonly spec: { readonly deploymentId: string };
+  readonly spec: {
+    readonly deploymentId: string;
+    /** Names of the Secrets with the configuration's values that its objects read. */
+    readonly secrets: readonly string[];
+  };
 }
 
 /** Ended rollouts are kept for people to look up, and what a deployment needs until it has been away for so long. */
@@ -46,6 +51,21 @@ export function outdated(
     outdatedOf(rolloutsOf.get(deploymentId) ?? [], contentsOf.get(deploymentId) ?? [], isServed(deploymentId), now),
   );
   return { rollouts: all.flatMap((each) => each.rollouts), contents: all.flatMap((each) => each.contents) };
+}
+
+/**
+ * Secrets of configurations that may go. What a content names stays: a rollout may go back to it. The agent makes a Secret
+ * before the content that names it.
+ */
+export function outdatedSecrets<T extends Pick<KubeObject, "metadata">>(
+  secrets: readonly T[],
+  contents: readonly KnownContent[],
+  now: Date,
+): readonly T[] {
+  const named = new Set(contents.flatMap(({ spec }) => spec.secrets));
+  return secrets.filter(
+    ({ metadata }) => !named.has(metadata.name) && isPast(metadata.creationTimestamp, UNNAMED_KEPT_MS, now),
+  );
 }
 
 /** Of one deployment. */

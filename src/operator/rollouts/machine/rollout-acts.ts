@@ -5,7 +5,7 @@ import type { RolloutHands, WaveApplied } from "../hands/hands.ts";
 import * as after from "./after-act.ts";
 import { backward, type Contents, type Course, closedNamespaces, forward, openNamespaces, wavesOf } from "./intent.ts";
 import type { ReleaseContents } from "./release-contents.ts";
-import { end, type RolloutAct, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
+import { conditionOf, end, type RolloutAct, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
 import { permitted } from "./said.ts";
 import { broughtBy, type ContentRef, formerOf, type Trail, trailOf } from "./trail.ts";
 import { namespaceClosed, succeeded, takeBack } from "./while-it-runs.ts";
@@ -20,11 +20,18 @@ export interface ActPorts {
 }
 
 const AFTER_FORBIDDEN_MS = 5_000;
+/** A right that was taken away may come back within this time, for instance a role that is being replaced. */
+const FORBIDDEN_MS = 120_000;
 
-/** Does one thing in the cluster. Its outcome leads to the next step; what the API server does not say yet is tried again. */
+/**
+ * Does one thing in the cluster. Its outcome leads to the next step; what the API server does not say yet is tried again.
+ *
+ * @param look the facts as they are when it is done
+ */
 export async function perform(
   act: RolloutAct,
   facts: RolloutFacts,
+  look: () => Promise<RolloutFacts>,
   ports: ActPorts,
   signal: AbortSignal,
 ): Promise<RolloutStep> {
@@ -38,24 +45,43 @@ export async function perform(
   signal.throwIfAborted();
   ports.fence();
   try {
-    const now = (): RolloutFacts => ({ ...facts, now: ports.clock.wallNow() });
-    if (act !== "plan") return await changed(act, now, course, contents, ports, signal);
+    if (act !== "plan") return allowed(facts, await changed(act, look, course, contents, ports, signal));
     const planned = await ports.hands.plan(course.intent, signal);
     ports.metrics.planned((ports.clock.wallNow().getTime() - at.getTime()) / 1_000);
     const isFormerGone = contents.former?.problem !== undefined;
     const waves = wavesOf(course.intent).length;
     const namespaces = openNamespaces(course.intent);
-    return after.afterPlan(now(), { ...planned, former: trail.former, isFormerGone, waves, namespaces, at });
+    return after.afterPlan(await look(), { ...planned, former: trail.former, isFormerGone, waves, namespaces, at });
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
-    // A role or a right was taken away: the operator may not lend it. It is tried again for as long as there is time.
-    return wait(AFTER_FORBIDDEN_MS, [permitted(error.message)]);
+    // A role or a right was taken away: the operator may not lend it.
+    return forbidden(act, await look(), error.message);
   }
+}
+
+/** A plan waits until its deadline. What has begun ends when the right does not come back, and is taken back if it can. */
+function forbidden(act: RolloutAct, facts: RolloutFacts, why: string): RolloutStep {
+  const { status, lastTransitionTime = "" } = conditionOf(facts.rollout, "Permitted") ?? {};
+  const sinceMs = status === "False" ? facts.now.getTime() - Date.parse(lastTransitionTime) : 0;
+  // The way back has as long again.
+  const mostMs = act === "restore" ? 2 * FORBIDDEN_MS : FORBIDDEN_MS;
+  if (act === "plan" || sinceMs < mostMs) return wait(AFTER_FORBIDDEN_MS, [permitted(why)]);
+  const message = `a right is missing for ${mostMs / 60_000} minutes: ${why}`;
+  if (act === "restore") return end("Failed", [["Healthy", "False", "FormerUnhealthy", message]]);
+  if (act === "prune") return succeeded(facts, ["Pruned", "False", "SomeLeft", message]);
+  return takeBack(facts, "ApplyFailed", message);
+}
+
+/** The right that was missing is there again: the next time counts from its own beginning. */
+function allowed({ rollout }: RolloutFacts, step: RolloutStep): RolloutStep {
+  if (step.do === "rest" || step.do === "act" || conditionOf(rollout, "Permitted")?.status !== "False") return step;
+  if (step.said.some(([type]) => type === "Permitted")) return step;
+  return { ...step, said: [permitted(undefined), ...step.said] };
 }
 
 async function changed(
   act: Exclude<RolloutAct, "plan">,
-  now: () => RolloutFacts,
+  look: () => Promise<RolloutFacts>,
   { intent, left }: Course,
   contents: Contents,
   { hands, metrics }: ActPorts,
@@ -75,31 +101,38 @@ async function changed(
   switch (act) {
     case "apply": {
       const applied = counted(await hands.apply(intent, wave, until, signal));
-      return after.afterApply(now(), applied, waves.length);
+      return after.afterApply(await look(), applied, waves.length);
     }
-    case "gate":
-      return after.afterGate(now(), await hands.health(intent, wave, waveStartedAt, until, signal), waves.length);
-    case "remove":
-      return after.afterRemove(now(), await hands.prune(intent, until, signal));
-    case "detach":
-      return after.afterDetach(now(), counted(await hands.detach(intent, until, signal)));
+    case "gate": {
+      const health = await hands.health(intent, wave, waveStartedAt, until, signal);
+      return after.afterGate(await look(), health, waves.length);
+    }
+    case "remove": {
+      const pruned = await hands.prune(intent, until, signal);
+      return after.afterRemove(await look(), pruned);
+    }
+    case "detach": {
+      const detached = counted(await hands.detach(intent, until, signal));
+      return after.afterDetach(await look(), detached);
+    }
     case "prune": {
       const pruned = await hands.prune(intent, until, signal);
       if (pruned.waiting === 0) metrics.pruned(pruned.deleted, pruned.left.length);
-      if (contents.former?.problem === undefined) return after.afterPrune(now(), pruned, left);
-      return succeeded(now(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
+      if (contents.former?.problem === undefined) return after.afterPrune(await look(), pruned, left);
+      return succeeded(await look(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
     }
     case "restore": {
       const told = { left, waves: waves.length };
       if (position >= waves.length) {
-        return after.afterRestore(now(), { ...told, pruned: await hands.prune(intent, until, signal) });
+        const pruned = await hands.prune(intent, until, signal);
+        return after.afterRestore(await look(), { ...told, pruned });
       }
       if (status?.waveStartedAt === undefined) {
         const applied = counted(await hands.apply(intent, wave, until, signal));
-        return after.afterRestore(now(), { ...told, applied });
+        return after.afterRestore(await look(), { ...told, applied });
       }
       const health = await hands.health(intent, wave, waveStartedAt, until, signal);
-      return after.afterRestore(now(), { ...told, health });
+      return after.afterRestore(await look(), { ...told, health });
     }
     default:
       return act satisfies never;

@@ -5,25 +5,39 @@ import { type Behaviour, line } from "../../testing/release-cluster.ts";
 import { type Crash, RELEASES_AUTO, RolloutWorld } from "../../testing/rollout-world.ts";
 import { isOver } from "./trail.ts";
 
+const HOLD_MS = 300_000;
+
 /** Said when the rollout comes into a state for the first time: so a crash does not move it. */
 const WORDS = {
-  approve: (it: RolloutWorld) => it.approve("b"),
-  "approve another plan": (it: RolloutWorld) => it.say("b", { approvedDigest: `sha256:${"0".repeat(64)}` }),
-  deny: (it: RolloutWorld) => it.say("b", { deniedReason: "no" }),
-  abort: (it: RolloutWorld) => it.say("b", { abortReason: "no" }),
-  "let policies allow it": (it: RolloutWorld) => {
+  approve: (it) => it.approve("b"),
+  "approve another plan": (it) => it.say("b", { approvedDigest: `sha256:${"0".repeat(64)}` }),
+  deny: (it) => it.say("b", { deniedReason: "no" }),
+  abort: (it) => it.say("b", { abortReason: "no" }),
+  "let policies allow it": (it) => {
     it.policies = [{ spec: RELEASES_AUTO }];
   },
-  "let policies deny it": (it: RolloutWorld) => {
+  "let policies deny it": (it) => {
     it.policies = [{ spec: { rules: [{ pattern: "release/*", decision: "deny" }] } }];
   },
-  "ask for another": (it: RolloutWorld) => {
+  "ask for another": (it) => {
     if (!it.rollouts.has("c")) it.add("c", "update", "rel-3");
   },
-  "close the namespace": (it: RolloutWorld) => it.accept([]),
-  "exchange the content": (it: RolloutWorld) => void it.addContent("rel-2", [line("evil")]),
-  "delete the former content": (it: RolloutWorld) => void it.contents.delete("rel-1"),
-} as const;
+  "pause it for five minutes": (it) => {
+    it.say("b", { pausedReason: "lunch" });
+    it.clock.after(HOLD_MS, () => it.say("b", { pausedReason: undefined } as never));
+  },
+  "close the window for five minutes": (it) => {
+    it.open({ isOpen: false });
+    it.clock.after(HOLD_MS, () => it.open({ isOpen: true }));
+  },
+  "take a policy of the API server away for five minutes": (it) => {
+    it.obstacle = "a policy is missing";
+    it.clock.after(HOLD_MS, () => Object.assign(it, { obstacle: undefined }));
+  },
+  "close the namespace": (it) => it.accept([]),
+  "exchange the content": (it) => void it.addContent("rel-2", [line("evil")]),
+  "delete the former content": (it) => void it.contents.delete("rel-1"),
+} as const satisfies Record<string, (it: RolloutWorld) => void>;
 
 const STATES: readonly RolloutState[] = [
   "Planning",
@@ -102,6 +116,8 @@ async function play(scene: Scene, crashes: readonly Crash[]): Promise<RolloutWor
   return it;
 }
 
+const HOLDS = ["AnotherRuns", "Paused", "WindowClosed", "RuleMissing"];
+
 /** Everything that is to be the same with and without crashes. Messages and times are not. */
 function outcome(it: RolloutWorld): object {
   return {
@@ -112,15 +128,15 @@ function outcome(it: RolloutWorld): object {
       state: status?.state,
       rolledBackTo: status?.rolledBackTo,
       conditions: status?.conditions
-        // How long another one ran, which a crash changes, says whether this one was seen to wait for it.
-        ?.filter(({ reason }) => reason !== "AnotherRuns")
+        // How long another one ran, or a hold lasted, which a crash changes, says whether it was seen to wait.
+        ?.filter(({ reason }) => !HOLDS.includes(reason))
         .map(({ type, status, reason }) => `${type} ${status} ${reason}`)
         .sort(),
     })),
   };
 }
 
-const crashes = fc.array(fc.constantFrom<Crash>("before", "half", "after", undefined, undefined, undefined), {
+const crashes = fc.array(fc.constantFrom<Crash>("before", "half", "after", "busy", undefined, undefined, undefined), {
   maxLength: 60,
   size: "max",
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../../base/log.ts";
 import type { OperationPolicySpec } from "../../../crds/kinds/operation-policy.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import { ApiError } from "../../../kube/client/api-error.ts";
 import { line } from "../../testing/release-cluster.ts";
 import { RELEASES_AUTO, RolloutWorld } from "../../testing/rollout-world.ts";
 import { reconcileRollout } from "./rollout-reconciler.ts";
@@ -145,6 +146,112 @@ describe("without a policy that says auto", () => {
     it.log.length = 0;
     await it.look("a");
     expect(it.log).toEqual(["Planning", "plan", "AwaitingApproval", "AwaitingApproval"]);
+  });
+});
+
+test.each([
+  ["a policy that says auto", undefined],
+  ["a person", MANUAL],
+])(
+  "an object of the customer waits for their word, also under %s; nothing can be approved before it",
+  async (_, policy) => {
+    const it = policy === undefined ? world() : world(policy);
+    it.cluster.objects.set("Deployment.apps/shop/api", { line: line("api", { version: "theirs" }), isOurs: false });
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    await it.until(() => it.reason("a", "Planned") === "False/NotOurs");
+    await it.look("a");
+    expect(it.state("a")).toBe("AwaitingApproval");
+    expect(it.rollout("a").status).toMatchObject({ plan: { refused: [{ message: "NotOurs" }] } });
+    for (const field of ["plannedDigest", "approvalLine"]) expect(it.rollout("a").status).not.toHaveProperty(field);
+    expect(it.log.filter((word) => word.startsWith("apply"))).toEqual([]);
+    it.say("a", { takeOver: [{ kind: "Deployment", name: "api" }] });
+    if (policy !== undefined) {
+      await it.until(() => it.reason("a", "Planned") === "True/PlanMade");
+      it.approve("a");
+    }
+    await it.untilState("a", "Succeeded");
+    expect(it.installed).toContain("api=1");
+  },
+);
+
+describe("while objects of the customer are in the way", () => {
+  const REF = "Deployment.apps/shop/api";
+
+  async function waiting(policy: OperationPolicySpec) {
+    const it = world(policy);
+    it.cluster.objects.set(REF, { line: line("api", { version: "theirs" }), isOurs: false });
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    await it.look("a");
+    return it;
+  }
+  async function tenMinutes(it: RolloutWorld): Promise<void> {
+    const endsAtMs = it.clock.monotonicMs() + 600_000;
+    await it.until(() => it.clock.monotonicMs() > endsAtMs);
+  }
+  const plans = (it: RolloutWorld): number => it.log.filter((word) => word === "plan").length;
+
+  test("the plan is made again each minute, without an event, and the conditions say what is waited for", async () => {
+    const it = await waiting(MANUAL);
+    const note = `1 are not of this deployment, and wait for spec.takeOver or a denial: ${REF}: NotOurs`;
+    expect(it.events).toEqual([`ApprovalNeeded: ${note}`]);
+    await tenMinutes(it);
+    expect(it.state("a")).toBe("AwaitingApproval");
+    expect(plans(it)).toBeGreaterThan(8);
+    expect(plans(it)).toBeLessThan(13);
+    expect(it.events).toHaveLength(1);
+    expect([it.reason("a", "Planned"), it.reason("a", "Approved")]).toEqual([
+      "False/NotOurs",
+      "Unknown/AwaitingDecision",
+    ]);
+    expect(it.message("a", "Approved")).toBe("no plan can be approved while objects of the customer are in the way");
+  });
+
+  test.each<[string, (it: RolloutWorld) => void]>([
+    [
+      "the labels that come after the other word",
+      (it) => it.cluster.objects.set(REF, { line: line("api"), isOurs: true }),
+    ],
+    ["a deletion by hand", (it) => it.cluster.objects.delete(REF)],
+  ])("%s lets it go on: one event says that there is a plan to be approved", async (_, happens) => {
+    const it = await waiting(MANUAL);
+    await tenMinutes(it);
+    happens(it);
+    await tenMinutes(it);
+    const approval = "ApprovalNeeded: release/install waits for a person: status.plan says what would change";
+    expect(it.events.slice(1)).toEqual([
+      expect.stringContaining("Planned: creates"),
+      expect.stringContaining(approval),
+    ]);
+    const before = plans(it);
+    await tenMinutes(it);
+    expect(plans(it)).toBe(before);
+    it.approve("a");
+    await it.untilState("a", "Succeeded");
+  });
+
+  test("an API server that is busy, and a right or a policy that is missing, let nothing run that was not planned", async () => {
+    const it = await waiting(AUTO);
+    const { plan } = it.ports.hands;
+    for (const [status, reason] of [
+      [503, "ServiceUnavailable"],
+      [403, "Forbidden"],
+    ] as const) {
+      it.hands = { plan: () => Promise.reject(new ApiError("no", { status, reason })) };
+      await tenMinutes(it);
+      expect(it.state("a")).toBe("AwaitingApproval");
+    }
+    it.hands = { plan };
+    it.obstacle = "a policy is missing";
+    await tenMinutes(it);
+    expect([it.state("a"), it.reason("a", "Permitted")]).toEqual(["AwaitingApproval", "False/RuleMissing"]);
+    it.obstacle = undefined;
+    await tenMinutes(it);
+    expect([it.state("a"), it.reason("a", "Permitted")]).toEqual(["AwaitingApproval", "True/RightsComplete"]);
+    expect([it.reason("a", "Planned"), it.installed]).toEqual(["False/NotOurs", []]);
+    it.cluster.objects.delete(REF);
+    await it.untilState("a", "Succeeded");
   });
 });
 

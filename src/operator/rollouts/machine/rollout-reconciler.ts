@@ -1,14 +1,15 @@
 import { acceptedOf, type NamedDeployments } from "../../../crds/kinds/accepted-namespaces.ts";
 import type { ManagedDeployment } from "../../../crds/kinds/managed-deployment.ts";
 import type { OperationPolicy, OperationPolicySpec } from "../../../crds/kinds/operation-policy.ts";
-import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import type { Rollout, RolloutState } from "../../../crds/kinds/rollout.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../../kube/controller/controller.ts";
 import { mergePolicies } from "../../gate/policy.ts";
 import type { WindowState } from "../../gate/release-windows.ts";
+import { refusalText } from "../hands/refusal-text.ts";
 import { nextRolloutStep } from "./next-step.ts";
 import { type ActPorts, perform } from "./rollout-acts.ts";
-import type { RolloutFacts, RolloutStep } from "./rollout-step.ts";
+import { type RolloutAct, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
 import { type RolloutWriterPorts, write } from "./rollout-writer.ts";
 import { RolloutStopped, type RunningRollouts } from "./running-rollouts.ts";
 import { isOver } from "./trail.ts";
@@ -42,6 +43,7 @@ const AFTER_CONFLICT_MS = 20;
 const AFTER_STOP_MS = 20;
 /** Steps of one look; a rollout of 64 waves has two each. */
 const MAX_STEPS = 400;
+const WEIGHTY: readonly RolloutState[] = ["Queued", "RollingBack", "Unknown"];
 
 /**
  * One rollout, from the plan to its end. Each state is written, on top of exactly the version that was read, before what
@@ -81,7 +83,7 @@ export async function reconcileRollout(key: string, ports: RolloutPorts, context
 /** Caches lag: what ends a rollout, takes it back or lets it begin is decided by what the API server says now. */
 async function decide(rollout: Rollout, ports: RolloutPorts, { signal }: ReconcileContext): Promise<RolloutStep> {
   const step = nextRolloutStep(factsOf(rollout, ports.surroundings(rollout), ports));
-  const isWeighty = step.do === "end" || (step.do === "go" && (step.to === "RollingBack" || step.to === "Unknown"));
+  const isWeighty = step.do === "end" || (step.do === "go" && WEIGHTY.includes(step.to));
   if (!isWeighty) return step;
   return nextRolloutStep(factsOf(rollout, await ports.liveSurroundings(rollout, signal), ports));
 }
@@ -113,15 +115,51 @@ async function act(
   ports: RolloutPorts,
   context: ReconcileContext,
 ): Promise<RolloutStep> {
+  const { running, clock } = ports;
   const { uid } = rollout.metadata;
-  ports.running.hold(uid);
-  const facts = factsOf(rollout, ports.surroundings(rollout), ports);
+  const pauseMs = running.pauseMs(uid, what, clock.monotonicMs());
+  if (pauseMs > 0) return wait(pauseMs);
+  const step = what === "plan" ? await plan(rollout, ports, context) : await change(what, rollout, ports, context);
+  running.pause(uid, what, step.do === "wait" ? clock.monotonicMs() + step.againMs : undefined);
+  return step;
+}
+
+/** What people are shown, and whether it waits for one of them, is judged by what the API server says before and after. */
+async function plan(rollout: Rollout, ports: RolloutPorts, context: ReconcileContext): Promise<RolloutStep> {
+  const { running } = ports;
+  const { uid } = rollout.metadata;
+  const look = async (): Promise<RolloutFacts> =>
+    factsOf(rollout, await ports.liveSurroundings(rollout, context.signal), ports);
+  const facts = await look();
+  const decided = nextRolloutStep(facts);
+  if (decided.do !== "act") return decided;
+  running.hold(uid);
   try {
-    return await ports.running.during(uid, context.signal, (signal) => perform(what, facts, ports, signal));
+    const step = await running.during(uid, context.signal, (signal) => perform("plan", facts, look, ports, signal));
+    running.unplanned.forget(uid);
+    return step;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const message = `the dry runs are tried again: ${refusalText(error)}`;
+    context.log[running.unplanned.failures(uid) === 0 ? "warn" : "debug"]({ err: error }, "rollout not planned yet");
+    return wait(running.unplanned.next(uid), [["Planned", "Unknown", "InProgress", message]]);
   } finally {
     // The account of a plan goes with it; that of a rollout which runs is needed until its end.
-    if (what === "plan") ports.running.release(uid);
+    running.release(uid);
   }
+}
+
+function change(
+  what: Exclude<RolloutAct, "plan">,
+  rollout: Rollout,
+  ports: RolloutPorts,
+  context: ReconcileContext,
+): Promise<RolloutStep> {
+  const { uid } = rollout.metadata;
+  ports.running.hold(uid);
+  const look = async (): Promise<RolloutFacts> => factsOf(rollout, ports.surroundings(rollout), ports);
+  const facts = factsOf(rollout, ports.surroundings(rollout), ports);
+  return ports.running.during(uid, context.signal, (signal) => perform(what, facts, look, ports, signal));
 }
 
 /**
@@ -148,7 +186,7 @@ async function end(
   const { uid } = rollout.metadata;
   context.signal.throwIfAborted();
   ports.fence();
-  await ports.hands.close(uid, ports.places(rollout), context.signal);
+  await ports.hands.close(rollout, ports.places(rollout), context.signal);
   const ended = await write(rollout, step.to, step.said, step.fields ?? {}, ports, context);
-  if (isOver(ended)) ports.running.release(uid);
+  if (isOver(ended)) ports.running.ended(uid);
 }

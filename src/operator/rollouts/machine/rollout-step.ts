@@ -54,7 +54,9 @@ export function rest(): RolloutStep {
   return { do: "rest" };
 }
 
-export function wait(againMs: number, said: readonly Said[] = [], fields: Fields = {}): RolloutStep {
+export type Wait = Extract<RolloutStep, { do: "wait" }>;
+
+export function wait(againMs: number, said: readonly Said[] = [], fields: Fields = {}): Wait {
   return { do: "wait", againMs, said, fields };
 }
 

@@ -4,11 +4,12 @@ import { EXPIRES_AT_ANNOTATION } from "../../../crds/group.ts";
 import { releaseContents } from "../../../crds/kinds/release-content.ts";
 import { type Rollout, rollouts as rolloutKind } from "../../../crds/kinds/rollout.ts";
 import { PLAN_ACCOUNT } from "../../../crds/release-names.ts";
+import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Client } from "../../../kube/client/client.ts";
 import { type KubeObject, type Resource, resources } from "../../../kube/objects/resource.ts";
 import type { RolloutAccess } from "../../access/rollout-access.ts";
 import type { OperatorMetrics } from "../../kernel/metrics.ts";
-import { type KnownContent, outdated } from "./retention.ts";
+import { type KnownContent, outdated, outdatedSecrets } from "./retention.ts";
 
 export interface RolloutSweepPorts {
   readonly client: Pick<Client, "delete">;
@@ -20,6 +21,8 @@ export interface RolloutSweepPorts {
   /** From the caches. */
   readonly rollouts: () => readonly Rollout[];
   readonly contents: () => readonly KnownContent[];
+  /** Secrets of configurations, page by page and without their values; left out: releases bring none. */
+  readonly secrets?: (signal: AbortSignal) => AsyncIterable<readonly Pick<KubeObject, "metadata">[]>;
   readonly isServed: (deploymentId: string) => boolean;
   /** Uids of rollouts whose accounts this process needs, also when the cache does not show them. */
   readonly held: () => ReadonlySet<string>;
@@ -34,6 +37,7 @@ const MAX_DELETED = 100;
 export async function sweepRollouts(ports: RolloutSweepPorts, signal: AbortSignal): Promise<void> {
   await sweepAccess(ports, signal);
   await forget(ports, signal);
+  await forgetSecrets(ports, signal);
 }
 
 async function sweepAccess(ports: RolloutSweepPorts, signal: AbortSignal): Promise<void> {
@@ -55,7 +59,10 @@ async function sweepAccess(ports: RolloutSweepPorts, signal: AbortSignal): Promi
 
 const CHANGING: readonly (string | undefined)[] = ["Applying", "Gating", "Pruning", "RollingBack"];
 
-/** A rollout is stored as planning, or as applying, before the account for it is made. */
+/**
+ * A rollout is stored as planning, or as applying, before the account for it is made. One that is planned again while objects
+ * of the customer are in its way is held.
+ */
 function neededBy(rollouts: readonly Rollout[], held: ReadonlySet<string>): (uid: string, account: string) => boolean {
   const states = new Map(
     rollouts
@@ -80,6 +87,25 @@ async function forget(ports: RolloutSweepPorts, signal: AbortSignal): Promise<vo
     if (await remove(ports, resource, object, signal)) deleted += 1;
   }
   if (deleted > 0) ports.log.info({ deleted }, "ended rollouts and contents that no deployment needs deleted");
+}
+
+/** Last, and on its own: a right to list or to delete Secrets that is missing keeps nothing else. */
+async function forgetSecrets(ports: RolloutSweepPorts, signal: AbortSignal): Promise<void> {
+  let deleted = 0;
+  try {
+    for await (const page of ports.secrets?.(signal) ?? []) {
+      // The contents after the page that they are compared with: a Secret that is made in between is not in it.
+      const going = outdatedSecrets(page, ports.contents(), ports.clock.wallNow());
+      for (const object of going.slice(0, MAX_DELETED - deleted)) {
+        if (await remove(ports, resources.secrets, object, signal)) deleted += 1;
+      }
+      if (deleted >= MAX_DELETED) break;
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    ports.log.warn({ err: error }, "secrets of releases that no deployment needs were not all deleted");
+  }
+  if (deleted > 0) ports.log.info({ deleted }, "secrets of releases that no deployment needs deleted");
 }
 
 async function remove(

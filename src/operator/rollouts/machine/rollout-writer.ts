@@ -63,9 +63,14 @@ function eventsOf(
   if (overrides(after) > overrides(before) && conditionOf(after, "Overridden")?.status === "True") {
     events.push(["FieldOverridden", "Overridden"]);
   }
+  const reason = (rollout: Rollout): string | undefined => conditionOf(rollout, "Planned")?.reason;
+  const isPlanned = reason(after) === "PlanMade" && reason(before) !== "PlanMade";
+  if (isPlanned) events.push(["Planned", "Planned"]);
+  // A plan that finds objects of the customer in the way once more is no news.
+  if (to === "AwaitingApproval" && (from !== to || isPlanned)) {
+    events.push(["ApprovalNeeded", isPlanned ? "Approved" : "Planned"]);
+  }
   if (from === to) return events;
-  if (from === "Planning" && conditionOf(after, "Planned")?.reason === "PlanMade") events.push(["Planned", "Planned"]);
-  if (to === "AwaitingApproval") events.push(["ApprovalNeeded", "Approved"]);
   if (from === "Applying" && (to === "Gating" || to === "Pruning")) events.push(["WaveApplied", "Applied"]);
   if (from === "Gating" && conditionOf(after, "Applied")?.reason === "GateFailed")
     events.push(["GateFailed", "Applied"]);

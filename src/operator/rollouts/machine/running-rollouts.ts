@@ -1,4 +1,6 @@
+import { Backoff } from "../../../base/backoff.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import type { RolloutAct } from "./rollout-step.ts";
 
 /** What was under way was stopped: by a word of the customer, or because its rollout is gone. */
 export class RolloutStopped extends Error {
@@ -10,9 +12,12 @@ export class RolloutStopped extends Error {
  * accounts are needed here, its stored state is known here, and its deployment's place is taken here.
  */
 export class RunningRollouts {
+  /** Plans that the API server, or a webhook of the customer, was too busy for. */
+  readonly unplanned = new Backoff({ baseMs: 1_000, maxMs: 60_000 });
   readonly #held = new Set<string>();
   readonly #acts = new Map<string, AbortController>();
   readonly #stored = new Map<string, { readonly older: Set<string>; readonly newest: Rollout }>();
+  readonly #pauses = new Map<string, { readonly act: RolloutAct; readonly untilMs: number }>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
   /** Uids of rollouts whose accounts may be needed. */
@@ -30,11 +35,30 @@ export class RunningRollouts {
     this.#held.delete(uid);
   }
 
+  /** How long this act still has to wait for its next try. An event in between, of its own write too, is no reason for one. */
+  pauseMs(uid: string, act: RolloutAct, nowMs: number): number {
+    const pause = this.#pauses.get(uid);
+    return pause?.act === act ? Math.max(0, pause.untilMs - nowMs) : 0;
+  }
+
+  /** The act is to be done again in so long; undefined: it has led to another step. */
+  pause(uid: string, act: RolloutAct, untilMs: number | undefined): void {
+    if (untilMs === undefined) this.#pauses.delete(uid);
+    else this.#pauses.set(uid, { act, untilMs });
+  }
+
   /** It is gone: what is done for it is stopped. */
   forget(uid: string): void {
     this.stop(uid);
-    this.#held.delete(uid);
     this.#stored.delete(uid);
+    this.ended(uid);
+  }
+
+  /** It does nothing any more. */
+  ended(uid: string): void {
+    this.release(uid);
+    this.#pauses.delete(uid);
+    this.unplanned.forget(uid);
   }
 
   stop(uid: string): void {

@@ -1,6 +1,6 @@
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
-import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
+import { type Fields, go, type RolloutFacts, type RolloutStep, type Said, type Wait, wait } from "./rollout-step.ts";
 
 const AFTER_OBSTACLE_MS = 5_000;
 /** Objects that one message names. */
@@ -17,8 +17,8 @@ export function planAgain(message: string): RolloutStep {
   return go("Planning", [["Planned", "Unknown", "InProgress", message]], { approvalLine: undefined });
 }
 
-export function held(obstacle: string): RolloutStep {
-  return wait(AFTER_OBSTACLE_MS, [permitted(obstacle)]);
+export function held(obstacle: string, said: readonly Said[] = []): Wait {
+  return wait(AFTER_OBSTACLE_MS, [permitted(obstacle), ...said]);
 }
 
 export function permitted(obstacle: string | undefined): Said {
@@ -30,10 +30,6 @@ export function windowClosed({ window: { opensAt, problem } }: RolloutFacts): Sa
   const next = opensAt === undefined ? "none opens" : `the next opens at ${timestamp(opensAt)}`;
   const when = problem === undefined ? next : `${next}; ${problem}`;
   return ["Applied", "False", "WindowClosed", `no window for releases is open: ${when}`];
-}
-
-export function timeOver(): RolloutStep {
-  return end("Failed", [["Applied", "False", "TimeOver", "a rollout runs for two hours at most"]]);
 }
 
 export function isTimeOver({ rollout: { status }, now }: RolloutFacts): boolean {

@@ -1,12 +1,23 @@
 import type { RolloutReason } from "../../../crds/conditions.ts";
 import type { FinalRolloutState } from "../../../crds/kinds/rollout.ts";
+import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver, mayRollBack } from "./authority.ts";
-import { end, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
-import { held, isTimeOver, planAgain, timeOver, windowClosed } from "./said.ts";
+import {
+  conditionOf,
+  end,
+  go,
+  type RolloutFacts,
+  type RolloutStep,
+  type Said,
+  type Wait,
+  wait,
+} from "./rollout-step.ts";
+import { held, isTimeOver, permitted, windowClosed } from "./said.ts";
 
 /** Of a rollout's time, what is left for the way back. No wave begins in it. */
 const WAY_BACK_MS = 20 * 60_000;
 const LOOK_AGAIN_MS = 5_000;
+const HELD_WAY_BACK = "the way back is held up: Permitted says by what";
 
 /** What stops a rollout that changes the cluster. */
 export function whileItRuns(facts: RolloutFacts): RolloutStep | undefined {
@@ -37,12 +48,21 @@ function stoppedByWord(facts: RolloutFacts): RolloutStep | undefined {
   return takeBack(facts, said[2] === "PolicyDenied" ? "PolicyDenied" : "DeniedByCustomer", said[3]);
 }
 
-export function applying({ rollout: { spec, status }, obstacle }: RolloutFacts): RolloutStep {
-  if (obstacle !== undefined) return held(obstacle);
+export function applying(facts: RolloutFacts): RolloutStep {
+  const { rollout, obstacle } = facts;
+  const { spec, status } = rollout;
+  if (obstacle !== undefined) return heldWave(held(obstacle));
+  if (status?.waveStartedAt === undefined) return waveGoesOn(facts, "Applying");
   if (spec.action === "delete") return { do: "act", act: "remove" };
   if (spec.action === "detach") return { do: "act", act: "detach" };
   if ((status?.wave ?? 0) >= (status?.waves ?? 0)) return prunes();
   return { do: "act", act: "apply" };
+}
+
+/** A wave that was healthy when it was held back is looked at again when it is not: others may have changed it. */
+export function gating(facts: RolloutFacts): RolloutStep {
+  if (facts.rollout.status?.waveStartedAt !== undefined) return { do: "act", act: "gate" };
+  return heldBack(facts) ?? waveGoesOn(facts, "Gating");
 }
 
 export function prunes(message = "everything that the release has is applied"): RolloutStep {
@@ -56,11 +76,22 @@ export function prunes(message = "everything that the release has is applied"): 
 export function heldBack(facts: RolloutFacts): RolloutStep | undefined {
   const { rollout, window, obstacle } = facts;
   const { pausedReason } = rollout.spec;
-  if (obstacle !== undefined) return held(obstacle);
+  if (obstacle !== undefined) return heldWave(held(obstacle));
   if (pausedReason !== undefined) {
-    return wait(LOOK_AGAIN_MS, [["Applied", "Unknown", "Paused", `paused between waves: ${pausedReason}`]]);
+    return heldWave(wait(LOOK_AGAIN_MS, [["Applied", "Unknown", "Paused", `paused between waves: ${pausedReason}`]]));
   }
-  return window.isOpen ? undefined : wait(LOOK_AGAIN_MS, [windowClosed(facts)]);
+  return window.isOpen ? undefined : heldWave(wait(LOOK_AGAIN_MS, [windowClosed(facts)]));
+}
+
+/** Its time ends: what is held for an hour would else be late, or taken back, at the first blip after it. */
+function heldWave(step: Wait): RolloutStep {
+  return { ...step, fields: { waveStartedAt: undefined } };
+}
+
+/** It may do so anew: how long a right has been missing counts from here, and not from when a policy was. */
+function waveGoesOn({ now }: RolloutFacts, state: "Applying" | "Gating"): RolloutStep {
+  const said: Said[] = [permitted(undefined), ["Applied", "Unknown", "InProgress", "it goes on"]];
+  return go(state, said, { waveStartedAt: timestamp(now) });
 }
 
 export function pruning(facts: RolloutFacts): RolloutStep {
@@ -76,7 +107,10 @@ export function pruning(facts: RolloutFacts): RolloutStep {
   }
   const stopped = stoppedByWord(facts);
   if (stopped !== undefined) return stopped;
-  return obstacle === undefined ? { do: "act", act: "prune" } : held(obstacle);
+  if (obstacle !== undefined) return heldWave(held(obstacle));
+  return rollout.status?.waveStartedAt === undefined
+    ? go("Pruning", [permitted(undefined)], { waveStartedAt: timestamp(facts.now) })
+    : { do: "act", act: "prune" };
 }
 
 export function succeeded({ rollout: { spec } }: Pick<RolloutFacts, "rollout">, pruned: Said): RolloutStep {
@@ -84,19 +118,22 @@ export function succeeded({ rollout: { spec } }: Pick<RolloutFacts, "rollout">, 
 }
 
 export function rollingBack(facts: RolloutFacts): RolloutStep {
-  const { accepted = [], obstacle } = facts;
+  const { rollout, accepted = [], obstacle } = facts;
   const message = (why: string): Said => ["Healthy", "False", "FormerUnhealthy", why];
   if (isTimeOver(facts)) return end("Failed", [message("its time was over before the former content was back")]);
   if (accepted.length === 0) {
     return end("Failed", [message("the deployment is accepted in no namespace any more: nothing could be taken back")]);
   }
   // Without a policy nothing holds the account to what a release may do, on the way back either.
-  return obstacle === undefined ? { do: "act", act: "restore" } : held(obstacle);
+  if (obstacle !== undefined) return heldWave(held(obstacle, [["Healthy", "Unknown", "InProgress", HELD_WAY_BACK]]));
+  if (conditionOf(rollout, "Healthy")?.reason !== "InProgress") return { do: "act", act: "restore" };
+  const goesOn = `back to ${rollout.status?.formerContent}: it goes on`;
+  return go("RollingBack", [permitted(undefined), ["Healthy", "Unknown", "RollingBack", goesOn]]);
 }
 
-export function unknown(facts: RolloutFacts): RolloutStep {
-  if (isTimeOver(facts)) return timeOver();
-  return planAgain("how far it came is not known: it is planned again, and goes on if the plan is the same");
+/** Only a time that is over leads here: what was cut by a crash is done again from the state that is stored. */
+export function unknown(): RolloutStep {
+  return end("Failed", [["Applied", "False", "TimeOver", "a rollout runs for two hours at most"]]);
 }
 
 /**
@@ -110,7 +147,7 @@ export function takeBack(
   message: string,
   without: FinalRolloutState = "Failed",
 ): RolloutStep {
-  const { rollout, policy } = facts;
+  const { rollout, policy, obstacle } = facts;
   const said: Said[] = [["Applied", "False", reason, message]];
   if (reason === "GateFailed") said.push(["Healthy", "False", "GateFailed", message]);
   if (rollout.status?.formerContent === undefined) return end(without, said);
@@ -118,14 +155,10 @@ export function takeBack(
     said[0] = ["Applied", "False", reason, `${message}; the customer's policy denies release/rollback`];
     return end(without, said);
   }
-  return go(
-    "RollingBack",
-    [said[0] as Said, ["Healthy", "Unknown", "RollingBack", `back to ${rollout.status.formerContent}: ${message}`]],
-    {
-      wave: 0,
-      waveStartedAt: undefined,
-    },
-  );
+  const back: Said = ["Healthy", "Unknown", "RollingBack", `back to ${rollout.status.formerContent}: ${message}`];
+  // It was held until now.
+  const anew = rollout.status.waveStartedAt === undefined && obstacle === undefined ? [permitted(undefined)] : [];
+  return go("RollingBack", [...anew, said[0] as Said, back], { wave: 0, waveStartedAt: undefined });
 }
 
 export function namespaceClosed(message: string): RolloutStep {

@@ -113,7 +113,8 @@ class Retry extends Step {
 class Redeploy extends Step {
   toString = () => "redeploy";
   send = ({ site, id }: Real) => site.call("POST", `/v1/deployments/${id}/redeploy`);
-  expected = ({ status }: Twin) => (status === "running" ? ("update-pending" as const) : undefined);
+  expected = ({ status }: Twin) =>
+    status === "running" || status === "refresh-failed" ? ("update-pending" as const) : undefined;
 }
 
 class Delete extends Step {

@@ -111,7 +111,10 @@ export async function retryDeployment(call: Context, id: string): Promise<void> 
 
 export async function redeployDeployment(call: Context, id: string): Promise<UpdateOperation> {
   const row = await getDeployment(call, id);
-  if (row.status !== "running") throw invalidTransition(row.status, "update-pending", []);
+  // What has drifted is put right by the same release again.
+  if (row.status !== "running" && row.status !== "refresh-failed") {
+    throw invalidTransition(row.status, "update-pending", []);
+  }
   const next = retarget(row, wish(call, { reason: "redeploy" }));
   if (next?.operation == null) throw new Error("a running deployment takes a new target");
   const data = { releaseId: row.current_release_id };

@@ -54,7 +54,13 @@ const worker = merged(
 );
 const daemon = fc.record({ type: fc.constant("daemon"), ...workload, update, volumes: maybe(volumes(false)) });
 
-const POD = { automountServiceAccountToken: false, containers: [{ name: "c", image: "a" }], restartPolicy: "Never" };
+const POD = {
+  ...{ automountServiceAccountToken: false, restartPolicy: "Never" },
+  securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+  containers: [
+    { name: "c", image: "a", securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } },
+  ],
+};
 const selector = fc.constantFrom(
   {},
   { matchLabels: { app: "a" } },

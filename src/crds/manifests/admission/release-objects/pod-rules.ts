@@ -1,7 +1,5 @@
+import { PROJECTED_SOURCES, RELEASE_VOLUMES, SECCOMP_PROFILES } from "../../../released/pod-security.ts";
 import { forbid, type Named, quoted, type Validation } from "../admission-policy.ts";
-
-/** Volumes that bring nothing of the node and no Secret of another namespace. */
-const VOLUMES = ["configMap", "emptyDir", "persistentVolumeClaim", "downwardAPI", "ephemeral", "secret", "projected"];
 
 const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"].map(
   (list) => `variables.pod[?'${list}'].orValue([])`,
@@ -41,10 +39,7 @@ export function podRules(): readonly Validation[] {
       "!variables.runsPods || ['hostNetwork', 'hostPID', 'hostIPC'].all(f, variables.pod[?f].orValue(false) == false)",
       "a rollout runs no pod in the node's own network, processes or IPC",
     ),
-    forbid(
-      `!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v.all(k, k in [${quoted(["name", ...VOLUMES])}]))`,
-      `a rollout uses volumes of these kinds only: ${VOLUMES.join(", ")}`,
-    ),
+    ...volumeRules(),
     forbid(
       "!variables.runsPods || variables.account != 'default' || " +
         `(variables.pod[?'automountServiceAccountToken'].orValue(true) == false && !${tokens})`,
@@ -96,6 +91,20 @@ export function podRules(): readonly Validation[] {
   ];
 }
 
+function volumeRules(): readonly Validation[] {
+  return [
+    forbid(
+      `!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v.all(k, k in [${quoted(["name", ...RELEASE_VOLUMES])}]))`,
+      `a rollout uses volumes of these kinds only: ${RELEASE_VOLUMES.join(", ")}`,
+    ),
+    forbid(
+      "!variables.runsPods || variables.pod[?'volumes'].orValue([]).all(v, v[?'projected'][?'sources'].orValue([])" +
+        `.all(s, s.all(k, k in [${quoted(PROJECTED_SOURCES)}])))`,
+      `a rollout projects these sources only: ${PROJECTED_SOURCES.join(", ")}`,
+    ),
+  ];
+}
+
 export function containerRules(): readonly Validation[] {
   const each = (rule: string): string => `!variables.runsPods || variables.containers.all(c, ${rule})`;
   const security = (field: string): string => `c[?'securityContext'][?'${field}']`;
@@ -131,6 +140,35 @@ export function containerRules(): readonly Validation[] {
             "c[?'image'].orValue('').startsWith(r + ':'))))",
         ),
       "a rollout pulls images of allowed registries only (releases.registries)",
+    ),
+  ];
+}
+
+/** What Pod Security `restricted` asks for beyond `baseline`. */
+export function restrictedRules(): readonly Validation[] {
+  const open = "!variables.runsPods || !variables.isRestricted";
+  const each = (rule: string): string => `${open} || variables.containers.all(c, ${rule})`;
+  /** Of the container, or else of the pod. */
+  const either = (path: string, fallback: string): string =>
+    `c[?'securityContext']${path}.orValue(variables.pod[?'securityContext']${path}.orValue(${fallback}))`;
+  const words = "(releases.podSecurity: restricted)";
+  return [
+    forbid(
+      each("c[?'securityContext'][?'allowPrivilegeEscalation'].orValue(true) == false"),
+      `a rollout runs containers with allowPrivilegeEscalation: false ${words}`,
+    ),
+    forbid(
+      `${open} || (variables.containers.all(c, ${either("[?'runAsNonRoot']", "false")} == true) && ` +
+        "variables.securityContexts.all(s, s[?'runAsUser'].orValue(1) != 0))",
+      `a rollout runs containers with runAsNonRoot: true, and none as user 0 ${words}`,
+    ),
+    forbid(
+      each(`${either("[?'seccompProfile'][?'type']", "''")} in [${quoted(SECCOMP_PROFILES)}]`),
+      `a rollout runs containers with a seccompProfile: ${SECCOMP_PROFILES.join(" or ")} ${words}`,
+    ),
+    forbid(
+      each("'ALL' in c[?'securityContext'][?'capabilities'][?'drop'].orValue([])"),
+      `a rollout runs containers that drop ALL capabilities ${words}`,
     ),
   ];
 }

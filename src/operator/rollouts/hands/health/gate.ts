@@ -82,8 +82,16 @@ function failed(seen: readonly Seen[], failing: readonly { readonly each: Seen; 
   return { verdict: "failed", message, resources: rows, againMs: 0 };
 }
 
-function stateOf({ kind, live, pods }: Watched, waveStartedAt: Date, now: Date): ObjectState | undefined {
-  return live === undefined ? undefined : objectState(kind, live, pods, { now, waveStartedAt });
+/** What is left alone and is gone had done its work. */
+const DONE: ObjectState = { lifecycle: "stopped", health: "healthy", isSettled: true };
+
+function stateOf(
+  { kind, live, pods, isLeftAlone = false }: Watched,
+  waveStartedAt: Date,
+  now: Date,
+): ObjectState | undefined {
+  if (live === undefined) return isLeftAlone ? DONE : undefined;
+  return objectState(kind, live, pods, { now, waveStartedAt });
 }
 
 /** What of the time before this wave began is not held against it: pods of the release before may still be there. */

@@ -1,35 +1,57 @@
 import { atOnce } from "../../../../base/at-once.ts";
 import { isRecord } from "../../../../base/is-record.ts";
-import type { ReleaseObject } from "../../../../crds/kinds/release-content.ts";
 import { resources } from "../../../../kube/objects/resource.ts";
 import { Interner } from "../../../../kube/projection/interner.ts";
 import { type Pod, podShape } from "../../../../kube/projection/shapes.ts";
+import { memberPods, membersOf } from "../members.ts";
+import type { Membership } from "../membership.ts";
 import type { LiveObject, ReleaseApi } from "../release-api.ts";
 import { AT_ONCE, type Target } from "../targets.ts";
 import type { Watched } from "./gate.ts";
 import { runsPods } from "./object-state.ts";
 
 /**
- * The objects of a wave and their pods, as the rollout's account reads them.
+ * The objects of a wave and their pods, as the rollout's account reads them: by a few lists, because a gate looks often
+ * while the controllers are busy with the same objects.
  *
- * @param wasKept whether the rollout has left an object as it was
+ * @param isLeftAlone whether the rollout has left an object as it was, or gone
  */
-export function watchedObjects(
+export async function watchedObjects(
   api: ReleaseApi,
+  membership: Membership,
   targets: readonly Target[],
-  wasKept: (line: ReleaseObject, live: LiveObject) => boolean,
+  isLeftAlone: (target: Target, live: LiveObject | undefined) => boolean,
   signal: AbortSignal,
 ): Promise<readonly Watched[]> {
-  return atOnce(targets, AT_ONCE, async ({ ref, line, resource }) => {
-    const kind = ref.split("/", 1)[0] ?? "";
-    const live = await api.get(resource, line.manifest.metadata, signal);
-    const pods = live === undefined || !runsPods(kind) ? [] : await podsOf(api, live, signal);
-    const isLeftAlone = live !== undefined && wasKept(line, live);
-    return { ref, resourceId: line.resourceId, kind, live, pods, isLeftAlone };
+  const members = await membersOf(api, membership, targets, signal);
+  const withPods = targets.filter(({ ref }) => runsPods(kindOf(ref)));
+  const places = new Set(withPods.map(({ line }) => line.manifest.metadata.namespace ?? ""));
+  // After their owners: what an owner's status counts is there.
+  const listed = await memberPods(api, membership, [...places], signal);
+  const strings = new Interner(8);
+  const allPods = listed?.map((pod) => podShape.fromJson(pod, strings));
+  return atOnce(targets, AT_ONCE, async (target) => {
+    const { ref, line, resource } = target;
+    const kind = kindOf(ref);
+    const live = members.get(ref) ?? (await api.get(resource, line.manifest.metadata, signal));
+    const pods = live === undefined || !runsPods(kind) ? [] : await podsOf(api, live, allPods, signal);
+    return { ref, resourceId: line.resourceId, kind, live, pods, isLeftAlone: isLeftAlone(target, live) };
   });
 }
 
-async function podsOf(api: ReleaseApi, live: LiveObject, signal: AbortSignal): Promise<readonly Pod[]> {
+function kindOf(ref: string): string {
+  return ref.split("/", 1)[0] ?? "";
+}
+
+async function podsOf(
+  api: ReleaseApi,
+  live: LiveObject,
+  all: readonly Pod[] | undefined,
+  signal: AbortSignal,
+): Promise<readonly Pod[]> {
+  if (all !== undefined) {
+    return all.filter((pod) => pod.metadata.namespace === live.metadata.namespace && isOwned(pod, live));
+  }
   const selector = selectorOf(live);
   if (selector === undefined) return [];
   const listed = await api.list(resources.pods, live.metadata.namespace ?? "", selector, signal);

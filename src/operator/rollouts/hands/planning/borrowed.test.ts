@@ -33,7 +33,7 @@ test.each<[string, object]>([
   ["CronJob", { jobTemplate: { spec: { template: { spec: POD } } } }],
 ])("what the pods of a %s refer to and the release does not bring is named once", (kind, spec) => {
   const pods = [object("apps/v1", kind, "web", { spec }), object("apps/v1", kind, "api", { spec })];
-  expect(borrowed([...pods, object("v1", "ConfigMap", "own")], [])).toEqual([
+  expect(borrowed([...pods, object("v1", "ConfigMap", "own")], []).read).toEqual([
     "reads ConfigMap shop/bundle, which the release does not bring",
     "reads ConfigMap shop/settings, which the release does not bring",
     "uses PersistentVolumeClaim shop/data, which the release does not bring",
@@ -47,20 +47,20 @@ test.each<[string, object]>([
 
 test("a claim that is a copy of another one uses that one", () => {
   const spec = { dataSource: { kind: "PersistentVolumeClaim", name: "theirs" } };
-  expect(borrowed([object("v1", "PersistentVolumeClaim", "mine", { spec })], [])).toEqual([
+  expect(borrowed([object("v1", "PersistentVolumeClaim", "mine", { spec })], []).read).toEqual([
     "uses PersistentVolumeClaim shop/theirs, which the release does not bring",
   ]);
 });
 
 test("a service account that is new may have rights already; one that stays is no news", () => {
   const objects = [object("v1", "ServiceAccount", "web"), object("v1", "ServiceAccount", "api")];
-  expect(borrowed(objects, ["ServiceAccount/shop/web", "ConfigMap/shop/x"])).toEqual([
-    "makes ServiceAccount shop/web: bindings that name it already give it their rights",
+  expect(borrowed(objects, ["ServiceAccount/shop/web", "ConfigMap/shop/x"]).accounts).toEqual([
+    "has ServiceAccount shop/web: bindings that name it already give it their rights",
   ]);
 });
 
 test("a manifest of any depth is read", () => {
   let spec: object = { secretRef: { name: "deep" } };
   for (let depth = 0; depth < 100_000; depth += 1) spec = { spec };
-  expect(borrowed([object("v1", "ConfigMap", "x", { spec })], [])).toHaveLength(1);
+  expect(borrowed([object("v1", "ConfigMap", "x", { spec })], []).read).toHaveLength(1);
 });

@@ -19,29 +19,36 @@ const NAMED_BY: Readonly<Record<string, string>> = { secretName: "Secret", claim
 const COPIED = ["dataSource", "dataSourceRef"];
 
 /**
- * What a release uses that it does not bring itself, and what it makes that others may have given rights already. None of
+ * What a release uses that it does not bring itself, and which accounts it gets that others may have given rights already. None of
  * it is a change of an object, so no other line of the plan tells of it.
  *
- * @param created refs of what the release makes.
+ * @param objects of the release; those that it adopts also as they are then, with what the customer has put into them.
+ * @param created refs of what the release makes or adopts.
+ * @param copied refs of Secrets that come with it, and are no objects of its content.
  * @returns lines for people, sorted.
  */
-export function borrowed(objects: readonly ReleaseObject[], created: readonly string[]): readonly string[] {
-  const own = new Set(objects.map(({ manifest }) => refOf(manifest)));
+export function borrowed(
+  objects: readonly Pick<ReleaseObject, "manifest">[],
+  created: readonly string[],
+  copied: readonly string[] = [],
+): { readonly read: readonly string[]; readonly accounts: readonly string[] } {
+  const own = new Set([...objects.map(({ manifest }) => refOf(manifest)), ...copied]);
   const used = new Set(objects.flatMap(({ manifest }) => usedBy(manifest)).filter((ref) => !own.has(ref)));
-  const lines = [...used]
+  const read = [...used]
     .sort()
     .map(
       (ref) =>
         `${ref.startsWith("PersistentVolumeClaim/") ? "uses" : "reads"} ${spelled(ref)}, which the release does not bring`,
     );
   const accounts = created.filter((ref) => ref.startsWith("ServiceAccount/")).toSorted();
-  return [
-    ...lines,
-    ...accounts.map((ref) => `makes ${spelled(ref)}: bindings that name it already give it their rights`),
-  ];
+  return {
+    read,
+    accounts: accounts.map((ref) => `has ${spelled(ref)}: bindings that name it already give it their rights`),
+  };
 }
 
-function usedBy(manifest: ReleaseManifest): readonly string[] {
+/** What it names, as kind, namespace and name. */
+export function usedBy(manifest: ReleaseManifest): readonly string[] {
   const { namespace = "" } = manifest.metadata;
   const refs: string[] = [];
   const note = (kind: unknown, name: unknown, place: unknown = namespace): void => {

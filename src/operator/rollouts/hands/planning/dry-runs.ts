@@ -1,9 +1,10 @@
 import { atOnce } from "../../../../base/at-once.ts";
 import type { Clock } from "../../../../base/clock.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
-import { type RuleProblem, refOf } from "../../release-rules.ts";
+import { adoptedProblems, type ReleaseRules, type RuleProblem, refOf } from "../../release-rules.ts";
 import { applyObject, isFailure, type Wish } from "../apply-object.ts";
 import type { Intent } from "../hands.ts";
+import { membersOf } from "../members.ts";
 import { isMember, type Membership } from "../membership.ts";
 import { whyKept } from "../prune.ts";
 import type { ReleaseApi } from "../release-api.ts";
@@ -11,14 +12,21 @@ import { lackingRights, type Need, needsOf } from "../rights.ts";
 import type { ServedKinds } from "../served-kinds.ts";
 import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
-import type { Shown } from "./plan.ts";
+import { whatIsMet } from "./met.ts";
+import { NOTHING_SHOWN, type Shown } from "./plan.ts";
 
-export interface DryRunPorts {
+interface DryRunPorts {
   readonly kinds: ServedKinds;
   readonly membership: Membership;
   /** How an object is wished for. */
-  readonly wishFor: (target: Target) => Omit<Wish, "isDryRun">;
+  readonly wishFor: (target: Target) => Omit<Wish, "isDryRun" | "listed">;
   readonly clock: Clock;
+  readonly rules: ReleaseRules;
+}
+
+interface DryRun extends Shown {
+  /** Marks of the objects that nothing is to be done to, by ref. */
+  readonly settled: ReadonlyMap<string, string>;
 }
 
 /** What is different of an object that is detached. */
@@ -32,13 +40,13 @@ const LET_GO = [".metadata.labels", ".metadata.managedFields"];
  * @throws ApiError when the API server is busy or away: then nothing is known.
  */
 export async function dryRuns(
-  { kinds, membership, wishFor, clock }: DryRunPorts,
+  { kinds, membership, wishFor, clock, rules }: DryRunPorts,
   api: ReleaseApi,
   intent: Intent,
   namespaces: readonly [string, ...string[]],
   problems: readonly RuleProblem[],
   signal: AbortSignal,
-): Promise<Shown> {
+): Promise<DryRun> {
   const refused = new Set(problems.map(({ ref }) => ref));
   const isDetach = intent.rollout.spec.action === "detach";
   const lines = isDetach ? [] : intent.objects.filter(({ manifest }) => !refused.has(refOf(manifest)));
@@ -50,40 +58,56 @@ export async function dryRuns(
   const lacking = await lackingRights(api.exchange, needs, clock, signal);
   const unproved = await unprovedDryRuns(api, membership, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
-  const nothing = { created: [], changed: [], unchanged: 0, pruned: [], overrides: [] };
-  if (unproved !== undefined) return { ...nothing, problems: [{ ref: "", message: unproved }, ...found] };
+  if (unproved !== undefined) {
+    return { ...NOTHING_SHOWN, settled: new Map(), problems: [{ ref: "", message: unproved }, ...found] };
+  }
   const may = ({ resource, line }: Target): boolean =>
     !lacking.some((need) => need.resource === resource && need.namespace === line.manifest.metadata.namespace);
 
   const created: string[] = [];
+  const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];
   const overrides: Shown["overrides"][number][] = [];
+  const settled = new Map<string, string>();
   let unchanged = 0;
   const targets = wanted.targets.filter(may);
+  const members = await membersOf(api, membership, targets, signal);
   const results = await atOnce(targets, AT_ONCE, async (target) => {
-    const result = await applyObject(api, membership, { ...wishFor(target), isDryRun: true }, signal);
+    const wish = { ...wishFor(target), isDryRun: true, listed: members.get(target.ref) };
+    const result = await applyObject(api, membership, wish, signal);
     if (isFailure(result) && result.isTemporary) throw result.cause ?? busy(result.message);
     return { ref: target.ref, result };
   });
   for (const { ref, result } of results) {
     if (isFailure(result)) {
-      found.push({ ref, message: result.message });
+      found.push({ ref, message: result.message, ...(result.isAdoptable && { isAdoptable: true }) });
       continue;
     }
+    const against = result.adopted === undefined ? [] : adoptedProblems(result.adopted, intent.objects, rules);
+    found.push(...against);
+    if (against.length > 0) continue;
     overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
-    if (result.did === "created") created.push(ref);
+    if (result.adopted !== undefined) adopted.push({ ref, fields: result.fields, manifest: result.adopted });
+    else if (result.did === "created") created.push(ref);
     else if (result.did === "changed") changed.push({ ref, fields: result.fields });
     else unchanged += 1;
+    if (result.mark !== undefined) settled.set(ref, result.mark);
   }
   const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
     if (seen === undefined) return [];
-    const isKept = isDetach ? !isMember(seen, membership) : whyKept(seen, target, membership) !== undefined;
+    const isKept = isDetach
+      ? !isMember(seen, membership)
+      : whyKept(seen, target, membership, intent.takeOver) !== undefined;
     return isKept ? [] : [target.ref];
   });
   const refs = ended.flat();
   if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
-  return { created, changed, unchanged, pruned: isDetach ? [] : refs, overrides, problems: found };
+  const fresh = new Set([...created, ...[...adopted, ...changed].map(({ ref }) => ref)]);
+  const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
+  const met = await whatIsMet(api, membership, workloads, signal);
+  const pruned = isDetach ? [] : refs;
+  return { created, adopted, changed, unchanged, pruned, met, overrides, problems: found, settled };
 }
 
 function busy(message: string): ApiError {

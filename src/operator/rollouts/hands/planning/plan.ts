@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { contentDigest } from "../../../../crds/content-digest.ts";
+import type { ReleaseManifest } from "../../../../crds/kinds/release-content.ts";
 import type { RolloutPlan } from "../../../../crds/kinds/rollout.ts";
 import { printableLine } from "../../../../crds/printable.ts";
 import type { Override } from "../../give-way.ts";
 import type { RuleProblem } from "../../release-rules.ts";
 import type { Intent, Planned } from "../hands.ts";
+import type { SecretCopy } from "../release-secrets.ts";
 import { borrowed } from "./borrowed.ts";
 
 /** What a plan may say; the schema of Rollout has the same bounds. */
@@ -12,43 +14,75 @@ const MAX_CHANGES = 100;
 const MAX_TOLD = 50;
 const MAX_LINE = 400;
 const MAX_REF = 320;
+const FROM_NOW_ON = ", and may delete it when a later release has it no more";
+
+interface Change {
+  readonly ref: string;
+  readonly fields: readonly string[];
+}
+
+interface Adopted extends Change {
+  /** With all that the customer has put into it. */
+  readonly manifest: ReleaseManifest;
+}
 
 /** What the dry runs have shown. */
 export interface Shown {
   readonly created: readonly string[];
-  readonly changed: readonly { readonly ref: string; readonly fields: readonly string[] }[];
+  /** The customer's until now. */
+  readonly adopted: readonly Adopted[];
+  readonly changed: readonly Change[];
   readonly unchanged: number;
   readonly pruned: readonly string[];
+  /** Lines on what of the customer's the release comes to have to do with, sorted. */
+  readonly met: readonly string[];
   readonly overrides: readonly (Override & { readonly ref: string })[];
   readonly problems: readonly RuleProblem[];
 }
 
+export const NOTHING_SHOWN: Shown = {
+  ...{ created: [], adopted: [], changed: [], unchanged: 0, pruned: [] },
+  ...{ met: [], overrides: [], problems: [] },
+};
+
 /** The plan as the customer reads it, and the digest that an approval of it names. */
-export function planned(intent: Intent, shown: Shown): Planned {
-  const { created, changed, pruned, unchanged } = shown;
-  const uses = borrowed(intent.objects, created);
-  // What is lost first: the list is cut, and a release could fill it with what it creates.
-  const lines = [
-    ...pruned.map((ref) => `delete ${ref}`),
-    ...uses,
-    ...changed.map(({ ref, fields }) => `change ${ref}: ${fields.join(", ")}`),
-    ...created.map((ref) => `create ${ref}`),
-  ];
+export function planned(intent: Intent, shown: Shown, copies: readonly SecretCopy[] = []): Planned {
+  const { created, adopted, changed, pruned, unchanged, met } = shown;
+  const copied = copies.map(({ ref }) => ref);
+  const fresh = [...created, ...adopted.map(({ ref }) => ref)];
+  const { read, accounts } = borrowed([...intent.objects, ...adopted], fresh, copied);
+  const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
+  // What is lost first, and what comes anew last: a release could fill the list with that.
+  const lines = bounded([
+    pruned.map((ref) => `delete ${ref}`),
+    adopted.map(({ ref, fields }) => withFields(`adopts ${ref}${FROM_NOW_ON}`, fields)),
+    uses,
+    met,
+    accounts,
+    changed.map(({ ref, fields }) => withFields(`change ${ref}`, fields)),
+    created.map((ref) => `create ${ref}`),
+  ]);
   const overrides = shown.overrides.slice(0, MAX_TOLD).map(toldOverride);
   const problems = shown.problems.slice(0, MAX_TOLD).map(({ ref, message }) => ({
     ref: printableLine(ref, MAX_REF),
     message: printableLine(message, 512),
   }));
+  const awaitsTakeOver = shown.problems.length > 0 && shown.problems.every(({ isAdoptable }) => isAdoptable === true);
   const plan: RolloutPlan = {
     create: created.length,
-    change: changed.length,
+    change: changed.length + adopted.length,
     prune: pruned.length,
     unchanged,
-    ...(lines.length > 0 && { changes: bounded(lines) }),
+    ...(lines.length > 0 && { changes: lines }),
     ...(overrides.length > 0 && { overrides }),
     ...(problems.length > 0 && { refused: problems }),
   };
-  return { plan, plannedDigest: plannedDigest(intent, shown, uses), problems };
+  return {
+    plan,
+    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...met]),
+    problems,
+    awaitsTakeOver,
+  };
 }
 
 /** An override fit for a status. */
@@ -60,26 +94,45 @@ export function toldOverride<O extends Override & { readonly ref: string }>({ re
   };
 }
 
-function bounded(lines: readonly string[]): string[] {
-  const kept = lines.length > MAX_CHANGES ? lines.slice(0, MAX_CHANGES - 1) : lines;
-  const rest = lines.length > MAX_CHANGES ? [`and ${lines.length - kept.length} more`] : [];
-  return [...kept.map((line) => printableLine(line, MAX_LINE)), ...rest];
+/** As many of the fields as the line has room for. */
+function withFields(head: string, fields: readonly string[]): string {
+  if (fields.length === 0) return head;
+  let line = `${head}: ${fields.join(", ")}`;
+  for (let told = fields.length - 1; line.length > MAX_LINE && told > 0; told -= 1) {
+    line = `${head}: ${fields.slice(0, told).join(", ")}, and ${fields.length - told} more ${told === fields.length - 1 ? "field" : "fields"}`;
+  }
+  return line.length > MAX_LINE ? `${head}: fields: ${fields.length}` : line;
+}
+
+/** Each class of lines has its share, so that none pushes another out; what one does not need is left to those after it. */
+function bounded(classes: readonly (readonly string[])[]): readonly string[] {
+  const share = Math.floor(MAX_CHANGES / classes.length);
+  let free = MAX_CHANGES - classes.reduce((sum, { length }) => sum + Math.min(length, share), 0);
+  return classes.flatMap((lines) => {
+    const more = Math.min(Math.max(lines.length - share, 0), free);
+    free -= more;
+    const room = Math.min(lines.length, share) + more;
+    const kept = lines.length > room ? lines.slice(0, room - 1) : lines;
+    const rest = lines.length - kept.length;
+    return [...kept.map((line) => printableLine(line, MAX_LINE)), ...(rest > 0 ? [`and ${rest} more of these`] : [])];
+  });
 }
 
 /**
- * Over what was shown: the content, the action, which objects are created, changed, deleted, and left with fields of
- * others, what it uses beside them, and the content that is gone back to. The same plan has the same digest after a crash;
+ * Over what was shown: the content, the action, which objects are created, adopted, changed, deleted, and left with fields
+ * of others, what it uses beside them, and the content that is gone back to. The same plan has the same digest after a crash;
  * a cluster that has changed since has another.
  */
 function plannedDigest(
   { rollout, objects, formerRef }: Intent,
-  { created, changed, pruned, overrides }: Shown,
+  { created, adopted, changed, pruned, overrides }: Shown,
   uses: readonly string[],
 ): string {
   const text = JSON.stringify([
     rollout.spec.action,
     objects.length === 0 ? null : contentDigest(objects),
     created.toSorted(),
+    adopted.map(({ ref }) => ref).toSorted(),
     changed.map(({ ref }) => ref).toSorted(),
     pruned.toSorted(),
     [...new Set(overrides.map(({ ref }) => ref))].sort(),
