@@ -21,7 +21,7 @@ for (const name of ["SIGINT", "SIGTERM"]) {
 }
 
 // 200 points of failure take a quarter of an hour; `npm run test:faults` runs them.
-const fewFaults = { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "15" };
+const fewFaults = { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "6" };
 
 /** Rows run one after the other, the parts of a row at the same time: neither part of the last row fills two cores. */
 const PARTS = [

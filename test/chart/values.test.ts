@@ -87,12 +87,11 @@ describe("a text that holds YAML makes no object", () => {
   const object = "---\napiVersion: v1\nkind: Injected\nmetadata: {name: injected}\n";
 
   test.each(textsOf(schema).map((path) => path.join(".")))("%s", async (path) => {
-    for (const text of [`x"\n${object}`, `x'\n${object}`, `x\n${object}#`]) {
-      const { code, stdout, stderr } = await helm.template(withText(path.split("."), text));
-      // Such a failure means that the text was read as YAML: with another one there would be an object.
-      expect(stderr).not.toMatch(/YAML parse error|error converting YAML|mapping values|did not find expected/);
-      if (code === 0) expect(objectsOf(stdout).filter(({ kind }) => kind === "Injected")).toEqual([]);
-    }
+    // Whether the template writes it between quotes of either kind, or none.
+    const { code, stdout, stderr } = await helm.template(withText(path.split("."), `x"'\n${object}#`));
+    // Such a failure means that the text was read as YAML: with another one there would be an object.
+    expect(stderr).not.toMatch(/YAML parse error|error converting YAML|mapping values|did not find expected/);
+    if (code === 0) expect(objectsOf(stdout).filter(({ kind }) => kind === "Injected")).toEqual([]);
   });
 });
 

@@ -6,7 +6,7 @@ import { command } from "./command.ts";
 import { CHART, helm, RELEASE, upgradeSallyport } from "./installation.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { reaches } from "./reach.ts";
-import { appStack, FRONT, LOOSE, looseStack, PORT, STORE, type Version, VISITORS } from "./releases/app.ts";
+import { appStack, FRONT, PORT, STORE, type Version, VISITORS } from "./releases/app.ts";
 import { Asker } from "./releases/asker.ts";
 import { Customer, Vendor } from "./releases/people.ts";
 import { APPROVER, GRANTS, SHOP } from "./scene.ts";
@@ -15,16 +15,16 @@ import { APPROVER, GRANTS, SHOP } from "./scene.ts";
 // namespace that takes restricted pods only and denies all traffic that no policy allows, and a client that never stops.
 
 const cast = useCast();
-/** Of the vendor: deployments, and the channels that they follow. */
-const [APP, OTHER] = ["three-waves", "let-go"] as const;
+/** Of the vendor: a deployment, and the channel that it follows. */
+const APP = "three-waves";
 /** A tag that each node has for the image of the scene, as a repaired one of the customer. */
 const HOTFIX = "registry.example.com/hotfix:1";
 /** Pulled by no test: the name leads nowhere. */
 const NOWHERE = "registry.invalid/front:1";
 /** A Deployment's own deadline, in seconds, where it is meant to pass. */
 const SHORT = 8;
-/** Policies of the customer. */
-const [AUTO, WINDOWS] = ["e2e-auto", "e2e-windows"] as const;
+/** A policy of the customer. */
+const WINDOWS = "e2e-windows";
 /** Open for a minute every four years. */
 const CLOSED = [{ schedule: "0 0 29 2 *", durationMinutes: 1, timeZone: "UTC" }];
 
@@ -32,7 +32,6 @@ let asker: Asker;
 let customer: Customer;
 let vendor: Vendor;
 let app = "";
-let other = "";
 
 const admin = (...args: readonly string[]): Promise<string> => kubectl(cast().scene, args, soon());
 
@@ -83,16 +82,15 @@ beforeAll(async () => {
     apply(scene, [{ ...policy, spec: deny }], soon()),
     tagOnNodes(),
   ]);
-  [app, other] = [await vendor.deploys(APP), await vendor.deploys(OTHER)];
-  for (const id of [app, other]) await vendor.isAccepted(id, customer, SHOP);
+  app = await vendor.deploys(APP);
+  await vendor.isAccepted(app, customer, SHOP);
 }, 300_000);
 
 afterAll(async () => {
   const { scene } = cast();
   await asker?.leave();
   await admin("delete", "networkpolicy", "deny", "-n", SHOP);
-  await admin("delete", "configmap", LOOSE, "-n", SHOP, "--ignore-not-found");
-  await admin("delete", "operationpolicies", AUTO, WINDOWS, "-n", GRANTS, "--ignore-not-found");
+  await admin("delete", "operationpolicies", WINDOWS, "-n", GRANTS, "--ignore-not-found");
   await admin("delete", "rollouts,releasecontents", "--all", "-n", GRANTS);
   await upgradeSallyport(scene, {}, soon());
 }, 300_000);
@@ -103,7 +101,9 @@ describe("the first release", () => {
     const watching = vendor.watches(releaseId);
     await watching.says(/three-waves .* pending .* APPROVAL_PENDING/);
     const table = await customer.types(customer.line("kubectl get rout -n", rollout));
-    expect(table.split("\n")[0]).toMatch(/^NAME +DEPLOYMENT +ACTION +VERSION +STATE +WAVE +CREATES +CHANGES +DELETES +AGE/);
+    expect(table.split("\n")[0]).toMatch(
+      /^NAME +DEPLOYMENT +ACTION +VERSION +STATE +WAVE +CREATES +CHANGES +DELETES +AGE/,
+    );
     const created = `create Deployment.apps/${SHOP}/${FRONT}`;
     expect(await customer.types(customer.line("kubectl describe rout", rollout))).toContain(created);
     expect(await customer.types(customer.line("{range .status.plan.changes", rollout))).toContain(created);
@@ -185,33 +185,19 @@ test("the client saw no failed request, from the first release to the last", asy
   expect(new Set(answers)).toEqual(new Set(["front 1.0.0 of store 1", "front 1.3.0 of store 1"]));
 });
 
-describe("the end", () => {
-  test("what is let go of stays, and is the customer's alone", async () => {
-    await setPolicy(AUTO, { rules: [{ pattern: "release/install", decision: "auto" }] });
-    const releaseId = await vendor.releases("1.0.0-loose", looseStack(), OTHER);
-    await vendor.sees(other, ({ status, currentReleaseId }) => status === "running" && currentReleaseId === releaseId);
-    await ends(other, "detach");
-    const map = JSON.parse(await admin("get", "configmap", LOOSE, "-n", SHOP, "-o", "json", "--show-managed-fields"));
-    expect([map.data, JSON.stringify(map.metadata)]).toEqual([
-      { mode: "on" },
-      expect.not.stringMatching(/sallyport\.dev|sallyport-release|applyset/),
-    ]);
-  });
-
-  test("what is deleted is gone when the customer has approved it, and no account is left", async () => {
-    await ends(app, "cleanup");
-    await eventually(
-      () => members(app),
-      (names) => names === "",
-      60_000,
-    );
-    await eventually(lent, (names) => names === "");
-  });
+test("what is deleted is gone when the customer has approved it, and no account is left", async () => {
+  await ends(app);
+  await eventually(
+    () => members(app),
+    (names) => names === "",
+    60_000,
+  );
+  await eventually(lent, (names) => names === "");
 });
 
-async function ends(deploymentId: string, action: "detach" | "cleanup"): Promise<void> {
+async function ends(deploymentId: string): Promise<void> {
   const before = await customer.rollouts();
-  await vendor.run("deployments", "delete", deploymentId, "--action", action);
+  await vendor.run("deployments", "delete", deploymentId, "--action", "cleanup");
   const rollout = await customer.next(deploymentId, before, (state) => state === "AwaitingApproval");
   await customer.approves(rollout);
   await customer.waits(rollout);

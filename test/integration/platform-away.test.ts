@@ -17,6 +17,7 @@ import { runOperator } from "../../src/operator/operator.ts";
 import { readPlatformConfig } from "../../src/platform/platform-config.ts";
 import { startPlatform } from "../../src/platform/server.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { long } from "../long.ts";
 import { PushedClock } from "./platform-away-clock.ts";
 
 const HOUR_MS = 3_600_000;
@@ -53,56 +54,66 @@ afterAll(async () => {
   await stack.disposeAsync();
 });
 
-test("while the platform is away for an hour, what was granted is approved and run, and all of it is told afterwards", async () => {
-  let platform = await serve();
-  start("agent");
-  start("operator");
-  const [granted, undecided, refused] = [await ask("web", 2), await ask("web", 3), await ask("web", 4)];
-  await eventually(async () => (await grant(undecided)) && (await grant(refused)));
+long(
+  "while the platform is away for an hour, what was granted is approved and run, and all of it is told afterwards",
+  async () => {
+    let platform = await serve();
+    start("agent");
+    start("operator");
+    const [granted, undecided, refused] = [await ask("web", 2), await ask("web", 3), await ask("web", 4)];
+    await eventually(async () => (await grant(undecided)) && (await grant(refused)));
 
-  // A command that is in the cluster and has not run: the agent sees the approval while the operator is away.
-  await stop("agent");
-  await decide(granted, { approvedForMinutes: 300 });
-  await eventually(async () => (await grant(granted))?.status?.state === "Approved");
-  await stop("operator");
-  start("agent");
-  const command = await eventually(async () => (await request(granted)).execution.commands[0]?.commandId ?? undefined);
-  await eventually(() => invocation(command));
+    // A command that is in the cluster and has not run: the agent sees the approval while the operator is away.
+    await stop("agent");
+    await decide(granted, { approvedForMinutes: 300 });
+    await eventually(async () => (await grant(granted))?.status?.state === "Approved");
+    await stop("operator");
+    start("agent");
+    const command = await eventually(
+      async () => (await request(granted)).execution.commands[0]?.commandId ?? undefined,
+    );
+    await eventually(() => invocation(command));
 
-  const leftAt = clock.wallNow();
-  await platform.close();
-  start("operator");
-  await decide(undecided, { approvedForMinutes: 300 });
-  await decide(refused, { deniedReason: "not today" });
-  await hours(1);
+    const leftAt = clock.wallNow();
+    await platform.close();
+    start("operator");
+    await decide(undecided, { approvedForMinutes: 300 });
+    await decide(refused, { deniedReason: "not today" });
+    await hours(1);
 
-  // The customer's side went on without the platform.
-  const ran = await invocation(command);
-  expect(ran?.status?.state).toBe("Succeeded");
-  expect(minutesAfter(leftAt, ran?.status?.finishedAt)).toBeLessThan(2);
-  expect((await grant(undecided))?.status?.state).toBe("Approved");
-  expect((await grant(refused))?.status?.state).toBe("Denied");
-  const scale = await world.admin.getScale(resources.deployments, { namespace: SHOP, name: "web" }, signal());
-  expect(scale?.spec.replicas).toBe(2);
-  expect(await metric("agent", 'sallyport_controlplane_connected{channel="sync"}')).toBe(0);
+    // The customer's side went on without the platform.
+    const ran = await invocation(command);
+    expect(ran?.status?.state).toBe("Succeeded");
+    expect(minutesAfter(leftAt, ran?.status?.finishedAt)).toBeLessThan(2);
+    expect((await grant(undecided))?.status?.state).toBe("Approved");
+    expect((await grant(refused))?.status?.state).toBe("Denied");
+    const scale = await world.admin.getScale(resources.deployments, { namespace: SHOP, name: "web" }, signal());
+    expect(scale?.spec.replicas).toBe(2);
+    expect(await metric("agent", 'sallyport_controlplane_connected{channel="sync"}')).toBe(0);
 
-  platform = await serve();
-  stack.defer(() => platform.close());
-  const backAt = clock.wallNow();
-  await pass(6 * 60_000, async () => (await request(undecided)).execution.state === "succeeded");
-  // The longest back-off is five minutes.
-  expect(minutesAfter(backAt, clock.wallNow())).toBeLessThan(6);
-  const [first, second, third] = [await request(granted), await request(undecided), await request(refused)];
-  expect([first.execution.state, second.status, third.status]).toEqual(["succeeded", "customer-approved", "rejected"]);
-  // The time at which it ran, not the time of the report.
-  expect(minutesAfter(leftAt, first.execution.commands[0]?.completedAt)).toBeLessThan(2);
-  expect(minutesAfter(leftAt, second.decision?.at)).toBeLessThan(2);
-  expect(minutesAfter(leftAt, third.decision?.at)).toBeLessThan(2);
-  expect(third.decision).toMatchObject({ outcome: "denied", reason: "not today" });
-  expect(minutesAfter(backAt, second.execution.commands[0]?.completedAt)).toBeGreaterThanOrEqual(0);
-  const commands = await world.engineer.commands.list({ query: {} }, signal());
-  expect(commands.items.map(({ state }) => state)).toEqual(["SUCCEEDED", "SUCCEEDED"]);
-}, 300_000);
+    platform = await serve();
+    stack.defer(() => platform.close());
+    const backAt = clock.wallNow();
+    await pass(6 * 60_000, async () => (await request(undecided)).execution.state === "succeeded");
+    // The longest back-off is five minutes.
+    expect(minutesAfter(backAt, clock.wallNow())).toBeLessThan(6);
+    const [first, second, third] = [await request(granted), await request(undecided), await request(refused)];
+    expect([first.execution.state, second.status, third.status]).toEqual([
+      "succeeded",
+      "customer-approved",
+      "rejected",
+    ]);
+    // The time at which it ran, not the time of the report.
+    expect(minutesAfter(leftAt, first.execution.commands[0]?.completedAt)).toBeLessThan(2);
+    expect(minutesAfter(leftAt, second.decision?.at)).toBeLessThan(2);
+    expect(minutesAfter(leftAt, third.decision?.at)).toBeLessThan(2);
+    expect(third.decision).toMatchObject({ outcome: "denied", reason: "not today" });
+    expect(minutesAfter(backAt, second.execution.commands[0]?.completedAt)).toBeGreaterThanOrEqual(0);
+    const commands = await world.engineer.commands.list({ query: {} }, signal());
+    expect(commands.items.map(({ state }) => state)).toEqual(["SUCCEEDED", "SUCCEEDED"]);
+  },
+  300_000,
+);
 
 test("an agent that starts while the platform is away takes nothing for gone", async () => {
   const managed = async (): Promise<unknown> => {

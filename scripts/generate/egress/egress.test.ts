@@ -14,7 +14,7 @@ function reachedFrom(entry: string): { readonly files: ReadonlySet<string>; read
     if (files.has(name)) continue;
     files.add(name);
     for (const [, kind, wanted = ""] of readFileSync(file, "utf8").matchAll(
-      /^(import type|import|export|\}) .*?["']([^"']+)["'];$/gm,
+      /^(import type|import|export|\}) (?:.*?from )?["']([^"']+)["'];$/gm,
     )) {
       if (wanted.startsWith(".")) open.push(join(dirname(file), wanted));
       else if (SOCKETS.test(wanted) && kind !== "import type") sockets.add(name);

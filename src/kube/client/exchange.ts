@@ -18,6 +18,9 @@ const MAX_BODY_BYTES = 256 * 1024 * 1024;
 /** The `code` label of an exchange without an answer; client-go's spelling. */
 const NO_ANSWER = "<error>";
 
+/** To accept of a list: the API server sends metadata, and no specs, data or other values. */
+export const METADATA_OF_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
 export interface ExchangeRequest {
   readonly method: WireRequest["method"];
   readonly path: string;

@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** A TCP connection through it takes `delayMs` longer each way, whatever is sent. It has no limit of its rate. */
+/** A TCP connection through it takes `delayMs` longer each way. Its rate has no limit. */
 export class SlowLink {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

@@ -8,8 +8,6 @@ export const STORE = "store";
 export const FRONT = "front";
 /** Namespace of the customer that no release is accepted for. */
 export const VISITORS = "visitors";
-/** Of the other application, which is let go of. */
-export const LOOSE = "loose";
 
 /** What differs from release to release. */
 export interface Version {
@@ -68,12 +66,6 @@ export function appStack({ image }: Scene, given: Version): object {
       [FRONT]: live(container(FRONT, "", "/alive", front), STORE),
     },
   };
-}
-
-/** One wave: a ConfigMap. */
-export function looseStack(): object {
-  const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LOOSE }, data: { mode: "on" } };
-  return { id: "loose", resources: { [LOOSE]: live({ id: LOOSE, type: "manifests", objects: [map] }) } };
 }
 
 /** The customer denies all traffic of the namespace: the release opens what it needs, for its own pods. */

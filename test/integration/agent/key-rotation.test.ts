@@ -5,6 +5,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { long } from "../../long.ts";
 import { eventually, signal } from "../wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
 import type { HeardAnswer } from "./platform-gate.ts";
@@ -106,7 +107,7 @@ test("a key swapped under traffic is taken up without a failed request or a rest
   expect(await agent.registry.metrics()).toContain('sallyport_runtime_key_reloads_total{result="changed"} 2');
 });
 
-test("a revoked key is said loudly, tried slowly, and healed by a new one without a restart", async () => {
+long("a revoked key is said loudly, tried slowly, and healed by a new one without a restart", async () => {
   const loudBefore = loud().length;
   await revoke("second");
   await connected("KeyRefused");

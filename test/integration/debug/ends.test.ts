@@ -6,6 +6,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { long } from "../../long.ts";
 import { GRANTS, SHOP } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { type Beats, beating, type OpenSession, openSession, sallyport } from "./engineer.ts";
@@ -208,7 +209,7 @@ describe("all sessions are ended by", () => {
     expect((await closed(talking.session)).status).toMatchObject({ closeReason: "agent" });
   });
 
-  it("their time, and by silence of the engineer while the pod speaks", async () => {
+  long("their time, and by silence of the engineer while the pod speaks", async () => {
     const bounds = { SALLYPORT_TUNNEL_MAX_TTL: "20s", SALLYPORT_TUNNEL_IDLE: "8s" };
     await tunnel.stop(5_000);
     tunnel = await at.startTunnel("tunnel-2", bounds);

@@ -42,6 +42,7 @@ const UNSEEN: Readonly<Record<string, string>> = {
     RELEASE_FIELDS.map((field) => [`sync.reconcile ${field}`, "only with releases: releases/wishes.test.ts"]),
   ),
   "sync.reconcile body.state.stackState.resources.*.config": "always empty: there is no field in it",
+  "sync.reconcile body.state.stackState.resources.*.outputs": "only with workloads that a release has installed",
   "any omitted": "only when the API server refuses to store a result",
   "any truncated": "only with a result over 60,000 characters",
 };

@@ -6,6 +6,7 @@ import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
+import { long } from "../../long.ts";
 import { eventually, signal } from "../wait.ts";
 import { DrainWorld, GRANTS, type PodObject, reasonOf, SHOP, SYSTEM } from "./drain-world.ts";
 
@@ -260,45 +261,49 @@ test("a wish of the platform waits for the operator's word; then the node is emp
   await world.admin.delete(resources.nodes, { name: "control-plane-1" }, {}, signal());
 }, 120_000);
 
-test("the controller is killed in mid-drain, and another one goes on where it stopped", async () => {
-  await controller.stop();
-  const watchdog = new Watchdog();
-  try {
-    await world.workload("web", "node-1", 30);
-    const replica = async (name: string) => {
-      const env = { ...world.env, SALLYPORT_IDENTITY: name };
-      return productProcess({
-        kind: "machine-controller",
-        name,
-        logs: cluster().dir,
-        port: await freePort(),
-        watchdog,
-        env,
-      });
-    };
-    const [first, second] = [await replica("first"), await replica("second")];
-    await first.start(signal());
-    const drain = await world.drain({ nodeName: "node-1" });
+long(
+  "the controller is killed in mid-drain, and another one goes on where it stopped",
+  async () => {
+    await controller.stop();
+    const watchdog = new Watchdog();
+    try {
+      await world.workload("web", "node-1", 30);
+      const replica = async (name: string) => {
+        const env = { ...world.env, SALLYPORT_IDENTITY: name };
+        return productProcess({
+          kind: "machine-controller",
+          name,
+          logs: cluster().dir,
+          port: await freePort(),
+          watchdog,
+          env,
+        });
+      };
+      const [first, second] = [await replica("first"), await replica("second")];
+      await first.start(signal());
+      const drain = await world.drain({ nodeName: "node-1" });
+      await eventually(
+        () => onNode1("web"),
+        (count) => count < 28 && count > 3,
+      );
+      await first.kill();
+      await second.start(signal());
+      const drained = await world.drained(drain);
+      expect(drained.status).toMatchObject({ left: "0/30", cordonedByUs: true });
+      await second.kill();
+      // Deleted while no controller runs.
+      await world.cancel(drain);
+    } finally {
+      watchdog.done();
+      controller = world.start();
+    }
     await eventually(
-      () => onNode1("web"),
-      (count) => count < 28 && count > 3,
+      () => world.node("node-1"),
+      (node) => node.spec.unschedulable !== true,
     );
-    await first.kill();
-    await second.start(signal());
-    const drained = await world.drained(drain);
-    expect(drained.status).toMatchObject({ left: "0/30", cordonedByUs: true });
-    await second.kill();
-    // Deleted while no controller runs.
-    await world.cancel(drain);
-  } finally {
-    watchdog.done();
-    controller = world.start();
-  }
-  await eventually(
-    () => world.node("node-1"),
-    (node) => node.spec.unschedulable !== true,
-  );
-}, 300_000);
+  },
+  300_000,
+);
 
 test("the controller's own pod goes last, and the drain ends under its successor", async () => {
   await controller.stop();

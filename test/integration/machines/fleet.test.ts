@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import type { MachineDrain } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
+import { long } from "../../long.ts";
 import { signal } from "../wait.ts";
 import { DrainWorld, type NodeObject, SHOP } from "./drain-world.ts";
 import { DRAINED, ELSEWHERE, FIRST_NODES, FREE, HELD, localPods, PACED, REPLICAS, seedFleet } from "./fleet.ts";
@@ -79,38 +80,42 @@ const isHeld = ({ status }: MachineDrain): boolean =>
   status?.state === "Blocked" && status.summary === "pdb:1" && status.left?.startsWith("1/") === true;
 const isDrained = ({ status }: MachineDrain): boolean => status?.state === "Drained";
 
-test("50 of 1,000 nodes are drained at once, and the controller is killed: all end, and no budget is ever broken", async () => {
-  const [local, elsewhere] = [await localPods(world), await podsElsewhere()];
-  expect([local.length, elsewhere]).toEqual([2 * DRAINED.length, PODS - DRAINED.length * 20]);
-  for (const app of HELD) watch.require(app, REPLICAS);
-  for (const app of PACED) watch.require(app, FEWER);
-  await Promise.all(DRAINED.map((nodeName) => world.drain({ nodeName })));
-  await watch.whenHealthy("free", (count) => count < FREE - 200);
-  await replicas.killLeader();
-  expect(watch.healthyOf("free")).toBeGreaterThan(0);
-  // None waits for another's turn: each has come to the pod whose budget allows none.
-  await watch.whenDrains((all) => all.filter(isHeld).length === DRAINED.length);
-  for (const app of HELD) {
-    watch.require(app, FEWER);
-    await world.budget(app, app, { minAvailable: FEWER });
-  }
-  await watch.whenDrains((all) => all.filter(isDrained).length === DRAINED.length);
+long(
+  "50 of 1,000 nodes are drained at once, and the controller is killed: all end, and no budget is ever broken",
+  async () => {
+    const [local, elsewhere] = [await localPods(world), await podsElsewhere()];
+    expect([local.length, elsewhere]).toEqual([2 * DRAINED.length, PODS - DRAINED.length * 20]);
+    for (const app of HELD) watch.require(app, REPLICAS);
+    for (const app of PACED) watch.require(app, FEWER);
+    await Promise.all(DRAINED.map((nodeName) => world.drain({ nodeName })));
+    await watch.whenHealthy("free", (count) => count < FREE - 200);
+    await replicas.killLeader();
+    expect(watch.healthyOf("free")).toBeGreaterThan(0);
+    // None waits for another's turn: each has come to the pod whose budget allows none.
+    await watch.whenDrains((all) => all.filter(isHeld).length === DRAINED.length);
+    for (const app of HELD) {
+      watch.require(app, FEWER);
+      await world.budget(app, app, { minAvailable: FEWER });
+    }
+    await watch.whenDrains((all) => all.filter(isDrained).length === DRAINED.length);
 
-  expect(watch.broken).toEqual([]);
-  expect(watch.leftOn(DRAINED)).toEqual([]);
-  expect(await localPods(world)).toEqual(local);
-  expect(await cordoned()).toEqual(DRAINED);
-  expect(await podsElsewhere()).toBe(elsewhere);
+    expect(watch.broken).toEqual([]);
+    expect(watch.leftOn(DRAINED)).toEqual([]);
+    expect(await localPods(world)).toEqual(local);
+    expect(await cordoned()).toEqual(DRAINED);
+    expect(await podsElsewhere()).toBe(elsewhere);
 
-  const asked = askedIn(audit);
-  const accepted = namesOf(asked, 201);
-  // A killed process may not hear that it was heard: what it asked for is not asked for again.
-  expect(accepted.length).toBe(new Set(accepted).size);
-  expect([...namesOf(asked, 404), ...namesOf(asked, 409)]).toEqual([]);
-  expect(accepted.filter((name) => !/^(free|held|paced)-/.test(name))).toEqual([]);
-  // A budget is asked once for all nodes that wait for it, and then each 5 to 60 s.
-  const refused = namesOf(asked, 429);
-  expect(refused.length).toBeLessThan((HELD.length + PACED.length) * 15);
-  const others = asked.filter((each) => !isEviction(each) && !/ (leases|validatingadmission)/.test(each.what));
-  expect(others.length).toBeLessThan(3 * accepted.length);
-}, 900_000);
+    const asked = askedIn(audit);
+    const accepted = namesOf(asked, 201);
+    // A killed process may not hear that it was heard: what it asked for is not asked for again.
+    expect(accepted.length).toBe(new Set(accepted).size);
+    expect([...namesOf(asked, 404), ...namesOf(asked, 409)]).toEqual([]);
+    expect(accepted.filter((name) => !/^(free|held|paced)-/.test(name))).toEqual([]);
+    // A budget is asked once for all nodes that wait for it, and then each 5 to 60 s.
+    const refused = namesOf(asked, 429);
+    expect(refused.length).toBeLessThan((HELD.length + PACED.length) * 15);
+    const others = asked.filter((each) => !isEviction(each) && !/ (leases|validatingadmission)/.test(each.what));
+    expect(others.length).toBeLessThan(3 * accepted.length);
+  },
+  900_000,
+);

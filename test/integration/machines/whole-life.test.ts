@@ -12,6 +12,7 @@ import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-role
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { judgeNodeRequest } from "../../../src/kube/objects/node-request.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
+import { long } from "../../long.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { DrainWorld, GRANTS } from "./drain-world.ts";
@@ -169,108 +170,128 @@ async function deletes(drain: MachineDrain | undefined): Promise<void> {
   await world.admin.delete(machineDrains, { namespace: GRANTS, name }, {}, signal());
 }
 
-test("a drain that the customer deletes while no agent runs does not come back; the vendor sees it, and asks anew", async () => {
-  await policy("manual");
-  await registers("m-6");
-  await shown("m-6", ({ status }) => status === "ready");
-  await drain("m-6");
-  await shown("m-6", (machine) => said(machine, "DrainApproved") === "NoGrant");
-  await agent?.stop();
-  const [first] = await drainsOf("m-6");
-  await deletes(first);
-  await policy("auto");
-  startAgent();
-  const ended = await shown("m-6", ({ customerCancelledAt }) => customerCancelledAt !== null);
-  expect([ended.status, ended.drainRequestedAt]).toEqual(["ready", null]);
-  expect(await drainsOf("m-6")).toEqual([]);
-  expect((await drains.node("m-6"))?.spec.unschedulable).toBeUndefined();
-  await drain("m-6");
-  const drained = await shown("m-6", ({ status }) => status === "drained");
-  expect(drained.customerCancelledAt).toBeNull();
-  // Empty already: its deletion gives the machine its pods back.
-  const [second] = await drainsOf("m-6");
-  await deletes(second);
-  await shown("m-6", ({ status, customerCancelledAt }) => status === "ready" && customerCancelledAt !== null);
-}, 120_000);
+long(
+  "a drain that the customer deletes while no agent runs does not come back; the vendor sees it, and asks anew",
+  async () => {
+    await policy("manual");
+    await registers("m-6");
+    await shown("m-6", ({ status }) => status === "ready");
+    await drain("m-6");
+    await shown("m-6", (machine) => said(machine, "DrainApproved") === "NoGrant");
+    await agent?.stop();
+    const [first] = await drainsOf("m-6");
+    await deletes(first);
+    await policy("auto");
+    startAgent();
+    const ended = await shown("m-6", ({ customerCancelledAt }) => customerCancelledAt !== null);
+    expect([ended.status, ended.drainRequestedAt]).toEqual(["ready", null]);
+    expect(await drainsOf("m-6")).toEqual([]);
+    expect((await drains.node("m-6"))?.spec.unschedulable).toBeUndefined();
+    await drain("m-6");
+    const drained = await shown("m-6", ({ status }) => status === "drained");
+    expect(drained.customerCancelledAt).toBeNull();
+    // Empty already: its deletion gives the machine its pods back.
+    const [second] = await drainsOf("m-6");
+    await deletes(second);
+    await shown("m-6", ({ status, customerCancelledAt }) => status === "ready" && customerCancelledAt !== null);
+  },
+  120_000,
+);
 
-test("a removal that the customer deletes ends, and the machine stays as empty as it was", async () => {
-  await policy("auto");
-  await registers("m-7");
-  await shown("m-7", ({ status }) => status === "ready");
-  await drain("m-7");
-  await shown("m-7", ({ status }) => status === "drained");
-  await policy("manual");
-  await remove("m-7");
-  await shown("m-7", (machine) => machine.status === "terminating" && said(machine, "DrainApproved") === "NoGrant");
-  await deletes((await drainsOf("m-7")).find(({ spec }) => spec.requested?.remove));
-  await shown("m-7", ({ status, customerCancelledAt }) => status === "drained" && customerCancelledAt !== null);
-  await policy("auto");
-  expect(await drainsOf("m-7")).toHaveLength(1);
-  await remove("m-7");
-  await gone("m-7");
-}, 120_000);
+long(
+  "a removal that the customer deletes ends, and the machine stays as empty as it was",
+  async () => {
+    await policy("auto");
+    await registers("m-7");
+    await shown("m-7", ({ status }) => status === "ready");
+    await drain("m-7");
+    await shown("m-7", ({ status }) => status === "drained");
+    await policy("manual");
+    await remove("m-7");
+    await shown("m-7", (machine) => machine.status === "terminating" && said(machine, "DrainApproved") === "NoGrant");
+    await deletes((await drainsOf("m-7")).find(({ spec }) => spec.requested?.remove));
+    await shown("m-7", ({ status, customerCancelledAt }) => status === "drained" && customerCancelledAt !== null);
+    await policy("auto");
+    expect(await drainsOf("m-7")).toHaveLength(1);
+    await remove("m-7");
+    await gone("m-7");
+  },
+  120_000,
+);
 
-test("a removal whose node a person uncordons says so on the platform, and ends with its object", async () => {
-  await policy("auto");
-  await registers("m-8");
-  await shown("m-8", ({ status }) => status === "ready");
-  await drain("m-8");
-  await shown("m-8", ({ status }) => status === "drained");
-  await policy("manual");
-  await remove("m-8");
-  await shown("m-8", (machine) => said(machine, "DrainApproved") === "NoGrant");
-  const [removal] = (await drainsOf("m-8")).filter(({ spec }) => spec.requested?.remove);
-  // Found to be empty, and not removed yet: what the controller does in between is held back.
-  const body = { status: { state: "Drained", startedAt: "2026-01-01T00:00:00Z", drainedAt: "2026-01-01T00:00:00Z" } };
-  const key = { namespace: GRANTS, name: removal?.metadata.name ?? "" };
-  await world.admin.patch(machineDrains, key, { type: "merge", body }, { subresource: "status" }, signal());
-  await drains.cordon("m-8", null);
-  await policy("auto");
-  const waits = await shown("m-8", (machine) => said(machine, "DrainRemoved") === "Uncordoned");
-  expect(waits.status).toBe("terminating");
-  expect(await drains.node("m-8")).toBeDefined();
-  for (const each of await drainsOf("m-8")) await deletes(each);
-  await shown("m-8", ({ status, customerCancelledAt }) => status === "ready" && customerCancelledAt !== null);
-}, 120_000);
+long(
+  "a removal whose node a person uncordons says so on the platform, and ends with its object",
+  async () => {
+    await policy("auto");
+    await registers("m-8");
+    await shown("m-8", ({ status }) => status === "ready");
+    await drain("m-8");
+    await shown("m-8", ({ status }) => status === "drained");
+    await policy("manual");
+    await remove("m-8");
+    await shown("m-8", (machine) => said(machine, "DrainApproved") === "NoGrant");
+    const [removal] = (await drainsOf("m-8")).filter(({ spec }) => spec.requested?.remove);
+    // Found to be empty, and not removed yet: what the controller does in between is held back.
+    const body = { status: { state: "Drained", startedAt: "2026-01-01T00:00:00Z", drainedAt: "2026-01-01T00:00:00Z" } };
+    const key = { namespace: GRANTS, name: removal?.metadata.name ?? "" };
+    await world.admin.patch(machineDrains, key, { type: "merge", body }, { subresource: "status" }, signal());
+    await drains.cordon("m-8", null);
+    await policy("auto");
+    const waits = await shown("m-8", (machine) => said(machine, "DrainRemoved") === "Uncordoned");
+    expect(waits.status).toBe("terminating");
+    expect(await drains.node("m-8")).toBeDefined();
+    for (const each of await drainsOf("m-8")) await deletes(each);
+    await shown("m-8", ({ status, customerCancelledAt }) => status === "ready" && customerCancelledAt !== null);
+  },
+  120_000,
+);
 
-test("a machine whose node is gone is not removed for the platform before the cluster refuses it", async () => {
-  await policy("auto");
-  const join = await asks("m-9");
-  await word(join, { approved: true });
-  await became(join, "Issued");
-  await registers("m-9");
-  await shown("m-9", ({ joinState }) => joinState === "joined");
-  await drain("m-9");
-  await shown("m-9", ({ status }) => status === "drained");
-  await policy("manual");
-  await remove("m-9");
-  await world.admin.delete(resources.nodes, { name: "m-9" }, {}, signal());
-  // The reports of it without a node.
-  const waits = await shown("m-9", ({ conditions }) => conditions.every(({ type }) => type !== "Ready"));
-  expect([waits.status, said(waits, "DrainApproved")]).toEqual(["terminating", "NoGrant"]);
-  await policy("auto");
-  await became(join, "Removed");
-  await gone("m-9");
-}, 120_000);
+long(
+  "a machine whose node is gone is not removed for the platform before the cluster refuses it",
+  async () => {
+    await policy("auto");
+    const join = await asks("m-9");
+    await word(join, { approved: true });
+    await became(join, "Issued");
+    await registers("m-9");
+    await shown("m-9", ({ joinState }) => joinState === "joined");
+    await drain("m-9");
+    await shown("m-9", ({ status }) => status === "drained");
+    await policy("manual");
+    await remove("m-9");
+    await world.admin.delete(resources.nodes, { name: "m-9" }, {}, signal());
+    // The reports of it without a node.
+    const waits = await shown("m-9", ({ conditions }) => conditions.every(({ type }) => type !== "Ready"));
+    expect([waits.status, said(waits, "DrainApproved")]).toEqual(["terminating", "NoGrant"]);
+    await policy("auto");
+    await became(join, "Removed");
+    await gone("m-9");
+  },
+  120_000,
+);
 
-test("an empty machine that a person lets take pods again is cancelled, and drained anew", async () => {
-  await policy("auto");
-  await registers("m-2");
-  await shown("m-2", ({ status }) => status === "ready");
-  await drain("m-2");
-  await shown("m-2", ({ status }) => status === "drained");
-  const [first] = await drainsOf("m-2");
-  await drains.cordon("m-2", null);
-  expect(await cancel("m-2")).toMatchObject({ cancelled: true });
-  await eventually(
-    () => drainsOf("m-2"),
-    (found) => found.length === 0,
-  );
-  await drain("m-2");
-  await shown("m-2", ({ status }) => status === "drained");
-  const [second] = await drainsOf("m-2");
-  expect([second?.status?.state, second?.metadata.uid === first?.metadata.uid]).toEqual(["Drained", false]);
-}, 120_000);
+long(
+  "an empty machine that a person lets take pods again is cancelled, and drained anew",
+  async () => {
+    await policy("auto");
+    await registers("m-2");
+    await shown("m-2", ({ status }) => status === "ready");
+    await drain("m-2");
+    await shown("m-2", ({ status }) => status === "drained");
+    const [first] = await drainsOf("m-2");
+    await drains.cordon("m-2", null);
+    expect(await cancel("m-2")).toMatchObject({ cancelled: true });
+    await eventually(
+      () => drainsOf("m-2"),
+      (found) => found.length === 0,
+    );
+    await drain("m-2");
+    await shown("m-2", ({ status }) => status === "drained");
+    const [second] = await drainsOf("m-2");
+    expect([second?.status?.state, second?.metadata.uid === first?.metadata.uid]).toEqual(["Drained", false]);
+  },
+  120_000,
+);
 
 test("a machine that waits, and is denied, says so on the platform, and another key may take its name", async () => {
   const join = await asks("m-3");

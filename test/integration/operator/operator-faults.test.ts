@@ -8,6 +8,7 @@ import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-g
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { claimDigest } from "../../../src/operator/gate/gate.ts";
 import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
+import { long } from "../../long.ts";
 import { eventually, signal } from "../wait.ts";
 import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
@@ -134,7 +135,7 @@ test("a claimed line whose invocation expired before it started is no failure, a
   await expect(write({ state: "Starting", digest })).rejects.toThrow("a finished command line is terminal");
 });
 
-test("killed at any moment, an operation has run exactly once, or is Unknown and has run at most once", async () => {
+long("killed at any moment, an operation has run exactly once, or is Unknown and has run at most once", async () => {
   const generation = async (): Promise<number> => {
     const key = { namespace: SHOP, name: "web" };
     return (await world.admin.get<KubeObject>(resources.deployments, key, signal()))?.metadata.generation ?? 0;
@@ -212,7 +213,7 @@ test("the API server restarts while an operation waits for it: the operation sti
   expect(await world.replicas()).toBe(before + 1);
 });
 
-test("without an API server the leader ends itself once, and the next one waits for as long as it takes", async () => {
+long("without an API server the leader ends itself once, and the next one waits for as long as it takes", async () => {
   const ended = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
   const leading = (identity: string) =>
     eventually(

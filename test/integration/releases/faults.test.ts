@@ -17,6 +17,7 @@ import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
+import { long } from "../../long.ts";
 import { condition } from "../operator/operator-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { ApiProxy, type ApiWrite } from "./api-proxy.ts";
@@ -292,15 +293,19 @@ test("killed at each step of an update, it ends where it ends without, and no ob
   expect(crashed).toMatchObject({ state: "Succeeded" });
 }, 300_000);
 
-test("killed at each step of the way back, it ends with what was there before", async () => {
-  const steps = [
-    ...[writes("RollingBack", "3/3"), applies("settings"), applies("web")],
-    ...[deletes(/\/configmaps\/new$/), writes("RolledBack")],
-  ];
-  const crashed = await updated(steps, true);
-  expect(crashed).toEqual(await updated([], true));
-  expect(crashed).toMatchObject({ state: "RolledBack" });
-}, 300_000);
+long(
+  "killed at each step of the way back, it ends with what was there before",
+  async () => {
+    const steps = [
+      ...[writes("RollingBack", "3/3"), applies("settings"), applies("web")],
+      ...[deletes(/\/configmaps\/new$/), writes("RolledBack")],
+    ];
+    const crashed = await updated(steps, true);
+    expect(crashed).toEqual(await updated([], true));
+    expect(crashed).toMatchObject({ state: "RolledBack" });
+  },
+  300_000,
+);
 
 test("a process of its own that is killed in the midst of a wave, and the next one, come to the same end", async () => {
   await operator.kill();

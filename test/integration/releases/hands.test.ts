@@ -86,6 +86,15 @@ describe("a plan", () => {
     expect(plan).toMatchObject({ create: 1, change: 0, refused: problems });
   });
 
+  test("says which field has another type than its kind's, which the API server answers as if it were its own fault", async () => {
+    const shop = await world.namespace();
+    const objects = [member(configMap(shop, "mode", { on: true } as unknown as Record<string, string>))];
+    const intent = await world.intent("install", { objects, namespaces: [shop] });
+    expect((await (await world.hands()).plan(intent, signal())).problems).toEqual([
+      { ref: `ConfigMap/${shop}/mode`, message: expect.stringContaining(".data.on: expected string") },
+    ]);
+  });
+
   test("is not made without the policy that holds it to dry runs, and is made once the policy is there", async () => {
     const shop = await world.namespace();
     const objects = [member(configMap(shop, "new", {}))];

@@ -418,12 +418,6 @@ const ATTACKS: readonly Attack<Who>[] = [
     ...{ policy: CLAIM_NAMES, as: "rollout", words: "a StatefulSet of others would take for its own" },
     ...create(() => released("v1", "PersistentVolumeClaim", "data-vault-1", claimOf({}))),
   },
-  made("nor projects a certificate of its account", "projects these sources only", () =>
-    releasedDeployment(
-      "fresh",
-      volume({ projected: { sources: [{ podCertificate: { signerName: "a.example/b", keyType: "ED25519" } }] } }),
-    ),
-  ),
   made("nor annotates a pod for another network", "annotates no pod", () =>
     released("apps/v1", "Deployment", "fresh", {
       spec: marked({}, { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } }),

@@ -36,7 +36,7 @@ export interface Comparison {
 
 /**
  * What of these objects is not as the release has applied it. Pure. What the rollout has given way to is no drift, and
- * neither are fields of frozen objects, which a later release leaves as they are whatever it says of them.
+ * neither are fields of frozen objects, which a later release leaves as they are, also where it has others.
  */
 export function driftOf(
   objects: readonly ReleaseObject[],

@@ -1,7 +1,7 @@
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../crds/release-names.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
-import type { Exchange } from "../../../kube/client/exchange.ts";
+import { type Exchange, METADATA_OF_LIST } from "../../../kube/client/exchange.ts";
 import { collectionPath, objectPath } from "../../../kube/objects/paths.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { ServedKinds } from "../hands/served-kinds.ts";
@@ -13,7 +13,6 @@ import { type FieldOwner, lostFields } from "./field-owners.ts";
 const MAX_LISTED = 500;
 /** The API server sends no specs, data or other values with these. */
 const METADATA_ALONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_OF_ALL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /** Asked for only where others own fields of the release: they may have given its value back. */
 const WHOLE = "application/json";
@@ -68,7 +67,7 @@ export class MemberLooks {
     signal: AbortSignal,
   ): Promise<void> {
     const query = { labelSelector: `${DEPLOYMENT_ID_LABEL}=${deploymentId}`, limit: MAX_LISTED };
-    const request = { method: "GET", path, query, accept: METADATA_OF_ALL } as const;
+    const request = { method: "GET", path, query, accept: METADATA_OF_LIST } as const;
     const { items } = await this.#exchange.json<{ readonly items: readonly Member[] | null }>(request, signal);
     const found = new Map((items ?? []).map((each) => [each.metadata.name, each]));
     for (const { ref, line, resource } of members) {

@@ -90,7 +90,7 @@ export async function applyObject(
         ({ manifest } = given);
         overrides.push(...given.overrides);
       } else if (!isRace(error)) {
-        return { message: refusalText(error), isTemporary: error.isTransient, cause: error };
+        return { message: refusalText(error), isTemporary: error.isTransient && !isMistyped(error), cause: error };
       }
     }
   }
@@ -119,7 +119,7 @@ async function runAgain(
     await api.delete(resource, seen, signal);
     return { message: "the Job that failed before is deleted, and made again", isTemporary: true };
   }
-  const name = `${manifest.metadata.name.slice(0, 54).replace(/[-.]+$/, "")}-${randomUUID().slice(0, 8)}`;
+  const name = `${manifest.metadata.name.slice(0, 54).replaceAll(".", "-")}-${randomUUID().slice(0, 8)}`;
   const other = { ...manifest, metadata: { ...manifest.metadata, name } };
   await api.apply(resource, other, undefined, { isDryRun, force: false }, signal);
   return { did: "changed", overrides: [], fields: [".status"] };
@@ -194,6 +194,11 @@ function outcomeOf(
   const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
   const isWhole = overrides.length === 0 && isOwned;
   return { did: "unchanged", overrides, fields, ...(isWhole && { mark: markOf(manifest, seen) }) };
+}
+
+/** A field has another type than its kind's: the API server says 500, and would say the same again. */
+function isMistyped(error: ApiError): boolean {
+  return error.status === 500 && error.message.includes("failed to create typed patch object");
 }
 
 /** The object is no more the one that was looked at. */

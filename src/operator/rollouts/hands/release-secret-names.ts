@@ -1,9 +1,8 @@
 import type { Client } from "../../../kube/client/client.ts";
+import { METADATA_OF_LIST } from "../../../kube/client/exchange.ts";
 import { collectionPath } from "../../../kube/objects/paths.ts";
 import { type ObjectMeta, resources } from "../../../kube/objects/resource.ts";
 
-/** Metadata alone: the values do not come into this process. */
-const METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const PAGE = 500;
 
 interface SecretList {
@@ -21,7 +20,7 @@ export async function* releaseSecretNames(
   let next: string | undefined;
   do {
     const query = { limit: PAGE, continue: next };
-    const request = { method: "GET", path, query, accept: METADATA_ONLY } as const;
+    const request = { method: "GET", path, query, accept: METADATA_OF_LIST } as const;
     const { items, metadata } = await exchange.json<SecretList>(request, signal);
     yield (items ?? []).map((each) => ({ metadata: each.metadata }));
     next = metadata?.continue;

@@ -6,6 +6,7 @@ import type { Program } from "../../../../lab/cluster/program.ts";
 import { useCluster } from "../../../../lab/cluster/use-cluster.ts";
 import { type DebugSession, debugSessions } from "../../../../src/crds/kinds/debug-session.ts";
 import { installation, openDebugSessions, openNamespaceToDebug } from "../../../../src/crds/manifests/installation.ts";
+import { isLong, long } from "../../../long.ts";
 import { GRANTS, SHOP } from "../../agent/agent-world.ts";
 import { eventually, signal } from "../../wait.ts";
 import { attachSession, type Beats, beating, type OpenSession, openSession, sallyport } from "../engineer.ts";
@@ -80,7 +81,11 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
     beats = await beating(at, short);
     await at.stopOperator();
   });
-  afterAll(() => echo?.close());
+  afterAll(() => {
+    echo?.close();
+    // The test that starts it is one of a long run.
+    if (!isLong) at.startOperator();
+  });
 
   it("no process of the platform has a byte of what was said in its memory", async () => {
     await plant(at, { exec, forward, port: echo.port });
@@ -114,7 +119,7 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
     await echoes(exec, "still");
   });
 
-  it("a session ends at its time, and the next operator removes what it stood on", async () => {
+  long("a session ends at its time, and the next operator removes what it stood on", async () => {
     const untilMs = Date.parse((await status(short))?.until ?? "");
     expect(await beats.typed.ended).not.toBe(0);
     expect(await short.cli.ended).not.toBe(0);
@@ -129,34 +134,37 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
     await eventually(accounts, (names) => !names.includes(account));
   });
 
-  it("a platform that is killed is an error at kubectl and never a gap; the same session goes on when it is back", async () => {
-    const counting = exec.start([
-      "exec",
-      "api-0",
-      "--",
-      "sh",
-      "-c",
-      "i=0; while :; do echo $((i+=1)); sleep 0.01; done",
-    ]);
-    await counting.says(/^20$/m);
-    await platforms.kill();
-    expect(await counting.ended).not.toBe(0);
-    // The last line may be torn.
-    const lines = counting.out.split("\n").slice(0, -1);
-    expect(lines).toEqual(lines.map((_, index) => String(index + 1)));
-    await platforms.start();
-    await exec.cli.says(/connected again/);
-    await echoes(exec, "again");
-    expect((await status(exec))?.state).toBe("Open");
-    await Promise.all([exec.close(), forward.close()]);
-    expect((await closed(exec))?.closeReason).toBe("client");
-  });
+  long(
+    "a platform that is killed is an error at kubectl and never a gap; the same session goes on when it is back",
+    async () => {
+      const counting = exec.start([
+        "exec",
+        "api-0",
+        "--",
+        "sh",
+        "-c",
+        "i=0; while :; do echo $((i+=1)); sleep 0.01; done",
+      ]);
+      await counting.says(/^20$/m);
+      await platforms.kill();
+      expect(await counting.ended).not.toBe(0);
+      // The last line may be torn.
+      const lines = counting.out.split("\n").slice(0, -1);
+      expect(lines).toEqual(lines.map((_, index) => String(index + 1)));
+      await platforms.start();
+      await exec.cli.says(/connected again/);
+      await echoes(exec, "again");
+      expect((await status(exec))?.state).toBe("Open");
+      await Promise.all([exec.close(), forward.close()]);
+      expect((await closed(exec))?.closeReason).toBe("client");
+    },
+  );
 
   it("nor is a byte of it in a log or a table of the platform", () => expectNoneStored(platforms, exec.id));
 });
 
 describe("a laptop that sleeps", () => {
-  it("is idle, with a tunnel whose clock is ten minutes ahead, and says so when it wakes", async () => {
+  long("is idle, with a tunnel whose clock is ten minutes ahead, and says so when it wakes", async () => {
     await nextTunnel("tunnel-ahead", { ...skewed(10), SALLYPORT_TUNNEL_IDLE: "8s" });
     const session = await openSession(at, { mode: "exec" });
     const { lastAtPodMs } = await beating(at, session);
