@@ -67,7 +67,8 @@ const members = (id: string): Promise<string> => {
 
 beforeAll(async () => {
   const { scene } = cast();
-  const upgrade = ["upgrade", RELEASE, CHART, "--wait", "--timeout", "180s", "--set", "releases.enabled=true"];
+  const on = ["--set", "releases.enabled=true", "--set", "releases.secrets=true"];
+  const upgrade = ["upgrade", RELEASE, CHART, "--wait", "--timeout", "180s", ...on];
   const deny = { podSelector: {}, policyTypes: ["Ingress", "Egress"] };
   const policy = {
     apiVersion: "networking.k8s.io/v1",
@@ -93,6 +94,8 @@ afterAll(async () => {
   await admin("delete", "operationpolicies", WINDOWS, "-n", GRANTS, "--ignore-not-found");
   await admin("delete", "rollouts,releasecontents", "--all", "-n", GRANTS);
   await upgradeSallyport(scene, {}, soon());
+  // It stays when `releases.secrets` is switched off, as the page says.
+  await admin("delete", "namespace", "sallyport-releases");
 }, 300_000);
 
 describe("the first release", () => {

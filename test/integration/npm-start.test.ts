@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
-import { isLong, long } from "../long.ts";
+import { isLong, long } from "../../src/base/testing/long.ts";
 import { has } from "../versions/lacking.ts";
 
 // Does what a person does with `npm start`, with the real programs. npm itself is left out: it only puts Node 24 on the

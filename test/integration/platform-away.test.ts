@@ -7,6 +7,7 @@ import { runAgent } from "../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../src/agent/kernel/config.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
+import { long } from "../../src/base/testing/long.ts";
 import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../src/crds/kinds/access-grant.ts";
@@ -17,7 +18,6 @@ import { runOperator } from "../../src/operator/operator.ts";
 import { readPlatformConfig } from "../../src/platform/platform-config.ts";
 import { startPlatform } from "../../src/platform/server.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
-import { long } from "../long.ts";
 import { PushedClock } from "./platform-away-clock.ts";
 
 const HOUR_MS = 3_600_000;

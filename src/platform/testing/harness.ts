@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from "vitest";
+import { isLong } from "../../base/testing/long.ts";
 import { type Role, scopeOf } from "../../contract/wire/roles.ts";
 import { json } from "../database/json.ts";
 import type { DatabaseLocation } from "../database/open.ts";
@@ -75,15 +76,23 @@ interface Running {
   close(): Promise<void>;
 }
 
-type Options = Omit<Partial<StartOptions>, "database" | "clock">;
+interface Options extends Omit<Partial<StartOptions>, "database" | "clock"> {
+  /** In a short run too. */
+  readonly isOnBoth?: true;
+}
 
 /** For a file that looks at all rows of a table or makes what all workspaces see: managers of the system, builders, sweeps. */
 export const OWN_PLATFORM: Options = {};
 
-/** Runs the tests on PGlite and, where one is found, on PostgreSQL. Files without options share a worker's platforms. */
+/**
+ * Runs the tests on PostgreSQL where one is found. On PGlite, which is the same engine for one connection, a long run has
+ * them all as well; a short one those of `isOnBoth`, or all where there is no PostgreSQL. Files without options share a
+ * worker's platforms.
+ */
 export function onEachDatabase(subject: string, tests: (world: World) => void, options?: Options): void {
-  const databases: { database: World["database"] }[] = [{ database: "PGlite" }];
-  if (findPostgres() !== undefined) databases.push({ database: "PostgreSQL" });
+  const hasPostgres = findPostgres() !== undefined;
+  const databases: { database: World["database"] }[] = hasPostgres ? [{ database: "PostgreSQL" }] : [];
+  if (!hasPostgres || isLong || options?.isOnBoth) databases.push({ database: "PGlite" });
   describe.each(databases)(`${subject} on $database`, ({ database }) => {
     let world: Running | undefined;
     const running = (): Running => {
@@ -130,7 +139,7 @@ function sharedOn(database: World["database"]): Promise<Running> {
   return running;
 }
 
-async function startOn(database: World["database"], options: Options): Promise<Running> {
+async function startOn(database: World["database"], { isOnBoth, ...options }: Options): Promise<Running> {
   const server = database === "PostgreSQL" ? await findPostgres()?.() : undefined;
   const location: DatabaseLocation = server === undefined ? await inMemory() : { postgres: server.url };
   const clock = new TestClock();

@@ -3,10 +3,10 @@ import { freePort } from "../../../lab/cluster/ports.ts";
 import { productProcess } from "../../../lab/cluster/product-process.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { long } from "../../../src/base/testing/long.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
-import { long } from "../../long.ts";
 import { eventually, signal } from "../wait.ts";
 import { DrainWorld, GRANTS, type PodObject, reasonOf, SHOP, SYSTEM } from "./drain-world.ts";
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { createClient } from "../../../src/api-client/client.ts";
+import { long } from "../../../src/base/testing/long.ts";
 import type { Machine } from "../../../src/contract/machines/machine.ts";
 import type { KindResource } from "../../../src/crds/kinds/kind.ts";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
@@ -12,7 +13,6 @@ import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-role
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { judgeNodeRequest } from "../../../src/kube/objects/node-request.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { long } from "../../long.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { DrainWorld, GRANTS } from "./drain-world.ts";

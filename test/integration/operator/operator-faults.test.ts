@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
+import { long } from "../../../src/base/testing/long.ts";
 import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { claimDigest } from "../../../src/operator/gate/gate.ts";
 import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { long } from "../../long.ts";
 import { eventually, signal } from "../wait.ts";
 import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 

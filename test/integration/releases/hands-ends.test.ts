@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { isLong } from "../../../src/base/testing/long.ts";
 import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
 import { RELEASE_FIELD_MANAGER, rolloutAccount } from "../../../src/crds/release-names.ts";
 import type { Intent, Pruned, RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
-import { isLong } from "../../long.ts";
 import { eventually, signal } from "../wait.ts";
 import { configMap, deployment, type Live, member, useHands } from "./hands-world.ts";
 

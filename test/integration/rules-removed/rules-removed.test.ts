@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
+import { isLong } from "../../../src/base/testing/long.ts";
 import { LeadershipLostError } from "../../../src/kube/election/leader-election.ts";
-import { isLong } from "../../long.ts";
 import { type AgentWorld, createAgentWorld, type Running } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { EXPECTED, fateOf, healed, keyOf, told, WATCHED_MS, type Witness } from "./consequences.ts";
