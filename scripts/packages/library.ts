@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative } from "node:path";
-import { folderOf, type Library } from "./package-table.ts";
 import { packageManifest, versionRanges } from "./package-manifest.ts";
+import { folderOf, type Library } from "./package-table.ts";
 
 /** `from "…"`, `import "…"` and `import("…")` in JavaScript and declarations that TypeScript has written. */
 const SPECIFIER = /(?<=\b(?:from|import)[ (]*")[^"\n]+(?=")/g;
@@ -13,6 +13,7 @@ export function buildLibrary(root: string, out: string, library: Library): void 
   const lib = join(out, "lib");
   compile(root, lib, Object.values(library.entries));
   const entries = Object.entries(library.entries).map(([as, source]) => [as, compiledPath(source)] as const);
+  rewriteDeclarations(lib);
   removeUnreached(
     lib,
     entries.map(([, path]) => path),
@@ -21,10 +22,7 @@ export function buildLibrary(root: string, out: string, library: Library): void 
   const unused = library.peers.filter((name) => !names.has(name));
   if (unused.length > 0) throw new Error(`${library.name} does not use ${unused.join(", ")}`);
   const dependencies = [...names].filter((name) => !library.peers.includes(name)).sort();
-  const exported = entries.map(([as, path]) => [
-    as,
-    { types: `./lib/${path}.d.ts`, default: `./lib/${path}.js` },
-  ]);
+  const exported = entries.map(([as, path]) => [as, { types: `./lib/${path}.d.ts`, default: `./lib/${path}.js` }]);
   const manifest = packageManifest(root, library, {
     exports: { ...Object.fromEntries(exported), "./package.json": "./package.json" },
     files: ["lib", "NOTICE"],
@@ -58,22 +56,22 @@ function compile(root: string, lib: string, sources: readonly string[]): void {
   if (tsc.status !== 0) throw new Error(`tsc: ${tsc.error?.message ?? tsc.stdout}`);
 }
 
+/** In declarations TypeScript leaves `.ts`, which a reader of packages refuses. */
+function rewriteDeclarations(lib: string): void {
+  for (const name of globSync("**/*.d.ts", { cwd: lib })) {
+    const file = join(lib, name);
+    const text = readFileSync(file, "utf8").replace(SPECIFIER, (specifier) =>
+      specifier.startsWith(".") ? specifier.replace(/\.ts$/, ".js") : specifier,
+    );
+    writeFileSync(file, text);
+  }
+}
+
 /**
  * TypeScript compiles also what only a type names. Declarations of it stay, as far as others name them; JavaScript goes: it would
  * bring packages that nothing runs.
  */
 function removeUnreached(lib: string, entries: readonly string[]): void {
-  // In declarations TypeScript leaves `.ts`, which a reader of packages refuses.
-  for (const name of globSync("**/*.d.ts", { cwd: lib })) {
-    const file = join(lib, name);
-    const text = readFileSync(file, "utf8");
-    writeFileSync(
-      file,
-      text.replace(SPECIFIER, (specifier) =>
-        specifier.startsWith(".") ? specifier.replace(/\.ts$/, ".js") : specifier,
-      ),
-    );
-  }
   for (const extension of [".js", ".d.ts"] as const) {
     const kept = reached(lib, entries, extension);
     for (const name of globSync(`**/*${extension}`, { cwd: lib })) if (!kept.has(name)) rmSync(join(lib, name));

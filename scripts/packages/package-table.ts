@@ -30,7 +30,8 @@ export const LIBRARIES: readonly Library[] = [
 /** The program that people type: bundled, so that it loads what the word needs and brings no packages. */
 export const PROGRAM = {
   name: "sallyport",
-  description: "Asks for actions in customers' Kubernetes clusters, and decides on them: the command line of Sallyport.",
+  description:
+    "Asks for actions in customers' Kubernetes clusters, and decides on them: the command line of Sallyport.",
   /** What each command of the package starts. */
   commands: { sallyport: "src/cli/people.ts", "kubectl-sallyport": "src/cli/kubectl.ts" },
   node: ">=24",

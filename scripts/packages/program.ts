@@ -1,5 +1,5 @@
-import { chmodSync, existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { chmodSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { join, sep } from "node:path";
 import { rolldown } from "rolldown";
 import { packageManifest } from "./package-manifest.ts";
 import { PROGRAM } from "./package-table.ts";
@@ -25,7 +25,7 @@ export async function buildProgram(root: string, out: string): Promise<void> {
   });
   await bundle.close();
   const modules = output.flatMap((file) => (file.type === "chunk" ? Object.keys(file.modules) : []));
-  writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(root, modules));
+  writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(modules));
   for (const [name] of commands) {
     writeFileSync(join(out, `${name}.mjs`), startOf(name));
     chmodSync(join(out, `${name}.mjs`), 0o755);
@@ -51,7 +51,7 @@ const MODULES = `${sep}node_modules${sep}`;
 const LICENCE = "{LICENSE,LICENCE,License,license,NOTICE,COPYING}*";
 
 /** Their terms ask that each copy has them. */
-function licencesOf(root: string, modules: readonly string[]): string {
+function licencesOf(modules: readonly string[]): string {
   const folders = new Set(modules.filter((path) => path.includes(MODULES)).map(packageFolder));
   const texts = [...folders].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -60,15 +60,12 @@ function licencesOf(root: string, modules: readonly string[]): string {
     if (words.length === 0) words.push(`Licence: ${license}. The package has no text of it.`);
     return `${name} ${version}\n\n${words.join("\n\n")}\n`;
   });
-  if (texts.length === 0) throw new Error(`no package is bundled from ${relative(process.cwd(), root)}`);
   return texts.join(`\n${"-".repeat(80)}\n\n`);
 }
 
-/** The nearest folder above that has a name: packages have folders with a package.json that only says \`type\`. */
+/** The package's own folder, not one inside of it with a package.json that only says `type`. */
 function packageFolder(path: string): string {
   const start = path.lastIndexOf(MODULES) + MODULES.length;
   const words = path.slice(start).split(sep);
-  const folder = path.slice(0, start) + words.slice(0, words[0]?.startsWith("@") ? 2 : 1).join(sep);
-  if (!existsSync(join(folder, "package.json"))) throw new Error(`${dirname(path)} is of no package`);
-  return folder;
+  return path.slice(0, start) + words.slice(0, words[0]?.startsWith("@") ? 2 : 1).join(sep);
 }

@@ -4,7 +4,7 @@ import { lazyCommand } from "./lazy-command.ts";
 const APPROVE = lazyCommand(
   "approve",
   "Approves a request in the customer's cluster, with your own kubeconfig.",
-  async () => (await import("./customer/approve-command.ts")).approveCommand,
+  async () => (await import("./customer/approve-command.ts")).approveCommand("sallyport"),
 );
 
 /**
@@ -13,9 +13,7 @@ const APPROVE = lazyCommand(
  *
  * @returns the commands to choose from, for the first word that was typed
  */
-export function commandsBeside(
-  others: readonly Command[],
-): (name: string | undefined) => Promise<readonly Command[]> {
+export function commandsBeside(others: readonly Command[]): (name: string | undefined) => Promise<readonly Command[]> {
   const known = [...others, APPROVE];
   const names = known.map((command) => command.name);
   return async (name) => {

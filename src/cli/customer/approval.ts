@@ -5,7 +5,6 @@ import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
 import { CODES } from "./customer-cluster.ts";
-import { type Current, sentenceOf } from "./plan-sentences.ts";
 
 export interface ApprovalOptions {
   /** Undefined: an hour, or less where the plan allows less. */
@@ -71,34 +70,6 @@ function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, no
   return rolesOfPlan(spec.commands).map((role) => lentBinding(role, account, place, marks));
 }
 
-/**
- * The plan as the approver reads it: a sentence of ours for each line, its exact parameters, and the vendor's own words.
- *
- * @param current the parameters of each line as they are now
- */
-export function planText(grant: AccessGrant, current: readonly Current[]): string {
-  const { metadata, spec, status } = grant;
-  const plan = spec.commands.flatMap((line, index) => [
-    `  ${index + 1}. ${sentenceOf(line, current[index])}`,
-    `     ${line.command} ${JSON.stringify(line.params ?? {})}`,
-    `     the vendor says: ${line.summary}`,
-  ]);
-  const lines = [
-    `${metadata.name}: ${spec.title}`,
-    `  deployment ${spec.deploymentId}, ${spec.risk}, asked by ${spec.requestedBy ?? "an unknown person"}, to be decided by ${spec.decideBefore}`,
-    ...(spec.reason ? [`  ${spec.reason.replaceAll("\n", "\n  ")}`] : []),
-    `  state ${status?.state ?? "not looked at yet"}`,
-    "The plan; each line runs once, with exactly these parameters:",
-    ...plan,
-    `  hash ${spec.planHash}`,
-    ...(planHash(spec) === spec.planHash ? [] : ["  It is not the hash of this plan: do not approve it."]),
-    ...(isAccepted(grant)
-      ? []
-      : ["The customer does not accept its deployment where the plan acts: nothing runs until then."]),
-  ];
-  return escaped(`${lines.join("\n")}\n`, "\n");
-}
-
 /** What approving does. */
 export function approvalText({ minutes, isDecided, bindings }: Approval): string {
   const lines = [
@@ -107,11 +78,6 @@ export function approvalText({ minutes, isDecided, bindings }: Approval): string
     ...bindings.map(({ metadata: { name, namespace }, roleRef }) => `  in ${namespace}: ${roleRef.name}, as ${name}`),
   ];
   return escaped(`${lines.join("\n")}\n`, "\n");
-}
-
-/** As the operator last reported. An approval waits for acceptance, and lapses at the time by which to decide. */
-export function isAccepted({ status }: AccessGrant): boolean {
-  return status?.conditions?.find(({ type }) => type === "Accepted")?.status !== "False";
 }
 
 /**

@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../base/clock.ts";
-import { objectName } from "../../crds/group.ts";
-import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
+import { accessGrants } from "../../crds/kinds/access-grant.ts";
 import type { LentBinding } from "../../crds/kinds/lending.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
@@ -9,11 +8,13 @@ import { collectionPath } from "../../kube/objects/paths.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
-import { type Approval, approvalOf, approvalText, decisionOf, isAccepted, planText } from "./approval.ts";
+import { type Approval, approvalOf, approvalText, decisionOf } from "./approval.ts";
 import { currentOf } from "./current-params.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
+import { grantNamed, ownName } from "./grants.ts";
+import { isAccepted, planText, shownPlan } from "./shown-plan.ts";
 
-const HELP = `usage: sallyport approve NAME [--minutes 60] [options]
+const help = (usage: string): string => `usage: ${usage} NAME [--minutes 60] [options]
 
 For an approver in the customer's cluster: shows a request and its plan, asks, and approves it, with your own kubeconfig and
 your own rights. Where approvers lend (lending.mode=approver), it also makes the bindings that the plan needs; they are taken
@@ -34,26 +35,28 @@ Exit codes:
   ${CODES.unavailable}  the API server could not be reached or cannot answer now: call it again
 `;
 
-export const approveCommand: Command = {
-  name: "approve",
-  summary: "Approves a request in the customer's cluster, with your own kubeconfig.",
-  help: async () => HELP,
-  async run(args, signal) {
-    const wanted = parsed(args);
-    return inCluster(wanted, (client) => approve(client, wanted, signal));
-  },
-};
+/** @param program `sallyport`, or `kubectl sallyport`: the same command under two names */
+export function approveCommand(program: string): Command {
+  const usage = `${program} approve`;
+  return {
+    name: "approve",
+    summary: "Approves a request in the customer's cluster, with your own kubeconfig.",
+    help: async () => help(usage),
+    async run(args, signal) {
+      const wanted = parsed(usage, args);
+      return inCluster(wanted, (client) => approve(client, wanted, signal));
+    },
+  };
+}
 
 type Wanted = ReturnType<typeof parsed>;
 
 async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Promise<number> {
-  const { namespace, name } = wanted;
-  const grant = await client.get<AccessGrant>(accessGrants, { namespace, name }, signal);
-  if (grant === undefined) {
-    throw new FriendlyError(`there is no request ${name} in ${namespace}`, { exitCode: CODES.notFound });
-  }
+  const { namespace } = wanted;
+  const grant = await grantNamed(client, wanted, signal);
+  const { name } = grant.metadata;
   const approval = approvalOf(grant, wanted, systemClock.wallNow());
-  process.stdout.write(planText(grant, await currentOf(client, grant.spec.commands, signal)));
+  process.stdout.write(planText(shownPlan(grant, await currentOf(client, grant.spec.commands, signal))));
   process.stdout.write(approvalText(approval));
   await consent(approval, wanted, signal);
   // A dry run of all bindings first, so that a missing right leaves nothing half-done.
@@ -64,7 +67,7 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
     const waits = isAccepted(grant)
       ? ""
       : "; it waits until its deployment is accepted: kubectl describe manageddeployments";
-    process.stdout.write(`${name} is approved${waits}\n`);
+    process.stdout.write(`${name} is approved for ${approval.minutes} minutes${waits}\n`);
   }
   for (const binding of approval.bindings) {
     await made(client, binding, undefined, signal);
@@ -112,35 +115,21 @@ async function made(
   }
 }
 
-/**
- * The approver's name as the API server sees it. Servers before 1.36 do not stamp it. Undefined when the approver may
- * not ask for it.
- */
-async function ownName(client: Client, signal: AbortSignal): Promise<string | undefined> {
-  try {
-    return (await client.whoAmI(signal)).username;
-  } catch (error) {
-    if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return undefined;
-    throw error;
-  }
-}
-
 const OPTIONS = {
   minutes: { type: "string" },
   "plan-hash": { type: "string" },
   yes: { type: "boolean", default: false },
 } as const;
 
-function parsed(args: readonly string[]) {
-  const { values, positionals } = typed("sallyport approve", args, OPTIONS);
-  const [name, ...more] = positionals;
-  const wrong = (why: string): UsageError => new UsageError(`${why}. See sallyport approve --help`);
-  if (name === undefined || more.length > 0) throw wrong("it takes the name of one request");
+function parsed(usage: string, args: readonly string[]) {
+  const { values, positionals } = typed(usage, args, OPTIONS);
+  const [id, ...more] = positionals;
+  const wrong = (why: string): UsageError => new UsageError(`${why}. See ${usage} --help`);
+  if (id === undefined || more.length > 0) throw wrong("it takes the name of one request");
   const { minutes, yes, namespace, context, kubeconfig } = values;
   if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes)) throw wrong("--minutes takes a number of minutes");
   return {
-    // The vendor writes `ar_…`; the object's name is the same id in Kubernetes' spelling.
-    name: objectName(name),
+    id,
     yes,
     namespace,
     context,

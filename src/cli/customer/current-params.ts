@@ -9,7 +9,7 @@ const SCALABLE: Readonly<Record<string, Resource>> = {
   statefulset: resources.statefulSets,
 };
 
-/** The parameters that a line would change, as they are now and as far as the person may read them. */
+/** The parameters that a line would change, as they are now. What cannot be read is left out: no plan may hide itself. */
 async function currentParams(
   client: Pick<Client, "getScale">,
   { command, params = {} }: PlanLine,
@@ -21,10 +21,10 @@ async function currentParams(
   if (typeof namespace !== "string" || typeof name !== "string") return {};
   try {
     const scale = await client.getScale(resource, { namespace, name }, signal);
-    return scale === undefined ? { replicas: "(there is none)" } : { replicas: scale.spec.replicas ?? 0 };
+    return scale === undefined ? {} : { replicas: scale.spec.replicas ?? 0 };
   } catch (error) {
-    if (error instanceof ApiError && error.isForbidden) return {};
-    throw error;
+    if (signal.aborted || (error instanceof ApiError && error.isTransient)) throw error;
+    return {};
   }
 }
 

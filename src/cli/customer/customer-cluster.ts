@@ -12,18 +12,18 @@ import { escaped } from "../kernel/output.ts";
 export const CODES = { done: 0, failed: 1, usage: 2, refused: 4, notFound: 5, conflict: 6, unavailable: 7 } as const;
 
 /** Where a person's own cluster is, as kubectl's flags say it. */
-export const CLUSTER_FLAGS = {
+const CLUSTER_FLAGS = {
   namespace: { type: "string", short: "n", default: DEFAULT_NAMES.grantsNamespace },
   kubeconfig: { type: "string" },
   context: { type: "string" },
 } as const;
 
 export const CLUSTER_FLAGS_HELP = `  -n, --namespace NAME  where requests live; default ${DEFAULT_NAMES.grantsNamespace}
-  --kubeconfig FILE     default: KUBECONFIG, then ~/.kube/config
+  --kubeconfig FILE     default: the first file of KUBECONFIG, then ~/.kube/config
   --context NAME        default: the file's current one
 `;
 
-export interface ClusterFlags {
+interface ClusterFlags {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
 }
@@ -43,9 +43,12 @@ export function typed<const T extends NonNullable<ParseArgsConfig["options"]>>(
 }
 
 /** Runs `work` with the person's own kubeconfig and rights. @throws FriendlyError in words for that person */
-export async function inCluster<T>({ kubeconfig, context }: ClusterFlags, work: (client: Client) => Promise<T>): Promise<T> {
+export async function inCluster<T>(
+  { kubeconfig, context }: ClusterFlags,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
   const named = kubeconfig ?? process.env.KUBECONFIG?.split(delimiter).find((path) => path !== "");
-  return await friendly(async () => {
+  try {
     const connection = await connect({
       kubeconfig: named ?? join(homedir(), ".kube", "config"),
       ...(context !== undefined && { context }),
@@ -56,27 +59,34 @@ export async function inCluster<T>({ kubeconfig, context }: ClusterFlags, work: 
     } finally {
       await connection.close();
     }
-  });
+  } catch (error) {
+    throw friendly(error);
+  }
 }
 
-async function friendly<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ApiError) {
-      throw new FriendlyError(escaped(error.message, ""), { cause: error, exitCode: exitCodeOf(error) });
-    }
-    if (error instanceof FriendlyError || error instanceof UsageError) throw error;
-    // A kubeconfig that is missing or unusable: the message is enough, without a stack trace.
-    if (error instanceof Error && (error.message.startsWith("kubeconfig ") || "code" in error)) {
-      throw new FriendlyError(error.message, { cause: error });
-    }
-    throw error;
+function friendly(error: unknown): unknown {
+  if (error instanceof ApiError) {
+    return new FriendlyError(escaped(wordsOf(error), ""), { cause: error, exitCode: exitCodeOf(error) });
   }
+  if (!(error instanceof Error) || error instanceof FriendlyError || error instanceof UsageError) return error;
+  if ("code" in error && error.code === "ENOENT" && "path" in error) {
+    return new FriendlyError(`there is no kubeconfig ${error.path}: name one with --kubeconfig`, { cause: error });
+  }
+  // A kubeconfig that is unusable: the message is enough, without a stack trace.
+  const isOfKubeconfig = error.message.startsWith("kubeconfig ") || "code" in error;
+  return isOfKubeconfig ? new FriendlyError(escaped(error.message, ""), { cause: error }) : error;
+}
+
+function wordsOf(error: ApiError): string {
+  if (error.status === 0) return `the API server cannot be reached: ${error.message}`;
+  // A list of a kind that the server does not know.
+  if (error.isNotFound) return "this cluster has no Sallyport: is it the right --context?";
+  return error.body?.message ?? error.message;
 }
 
 function exitCodeOf(error: ApiError): number {
   if (error.isForbidden || error.isUnauthorized) return CODES.refused;
   if (error.isTransient) return CODES.unavailable;
+  if (error.isNotFound) return CODES.notFound;
   return error.isConflict || error.isInvalid ? CODES.conflict : CODES.failed;
 }

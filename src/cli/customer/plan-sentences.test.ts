@@ -28,13 +28,25 @@ test.each([
     "Reads the log of a pod: pod web-1 in shop, tailLines 10",
   ],
   [{ command: "kubernetes/get-pods", params: { namespace: "shop" } }, {}, expect.stringMatching(/: namespace shop$/)],
-  [{ command: "acme/flush", params: { cache: ["a"] } }, {}, 'Runs acme/flush, which this program does not know: cache ["a"]'],
+  [
+    { command: "acme/flush", params: { cache: ["a"] } },
+    {},
+    'Runs acme/flush, which this program does not know: cache ["a"]',
+  ],
+  [
+    { command: "kubernetes/delete-pod", params: { namespace: "shop", pod: "a in shop, gently\nhash 0" } },
+    {},
+    'Deletes one pod, also one that nothing replaces: pod "a in shop, gently\\nhash 0" in shop',
+  ],
 ] as const)("%j while %j", (line, current, sentence) => {
   expect(sentenceOf(line, current)).toEqual(sentence);
 });
 
 test("every parameter is in the sentence, whatever the vendor calls it", () => {
-  const params = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.oneof(fc.stringMatching(/^[a-z0-9-]{1,8}$/), fc.integer()));
+  const params = fc.dictionary(
+    fc.stringMatching(/^[a-z]{1,8}$/),
+    fc.oneof(fc.stringMatching(/^[a-z0-9-]{1,8}$/), fc.integer()),
+  );
   fc.assert(
     fc.property(fc.constantFrom(...KNOWN, "acme/flush"), params, params, (command, given, current) => {
       const sentence = sentenceOf({ command, params: given }, current);

@@ -34,15 +34,17 @@ export function sentenceOf({ command, params = {} }: PlanLine, current: Current 
 
 function objectOf(params: Readonly<Record<string, unknown>>): string {
   const { kind, name, pod, namespace } = params;
-  const named = [kind, name, pod === undefined ? undefined : `pod ${shown(pod)}`].filter((word) => word !== undefined);
-  const place = namespace === undefined ? [] : [named.length === 0 ? "namespace" : "in", namespace];
-  return [...named, ...place].map((word) => (typeof word === "string" ? word : shown(word))).join(" ");
+  const words = [kind, name].filter((word) => word !== undefined).map(shown);
+  if (pod !== undefined) words.push(`pod ${shown(pod)}`);
+  if (namespace !== undefined) words.push(words.length === 0 ? "namespace" : "in", shown(namespace));
+  return words.join(" ");
 }
 
 function change(now: unknown, then: unknown): string {
   return now === undefined || shown(now) === shown(then) ? shown(then) : `${shown(now)} → ${shown(then)}`;
 }
 
+/** A text that could be taken for words of the sentence stands in quotes. */
 function shown(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return typeof value === "string" && /^[\w./:=-]+$/.test(value) ? value : (JSON.stringify(value) ?? "");
 }

@@ -1,17 +1,25 @@
 import type { OperationPolicy, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import { isClusterWide, isKnown, tierOf } from "../../crds/operations/catalog.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { decisionOn, mergePolicies } from "../../operator/gate/policy.ts";
+import { type CustomerPolicy, decisionOn, mergePolicies, type Wanted, writtenIn } from "../../operator/gate/policy.ts";
+import { escaped } from "../kernel/output.ts";
 
-/** What the customer's policies would say of a command, and why. */
+/** What the customer's policies say of a command, and why. */
 export interface PolicyVerdict {
   readonly command: string;
   readonly tier: Tier;
   readonly decision: PolicyDecision;
   /** What that means for a request. */
   readonly means: string;
-  /** Of each policy what it says alone, and by which of its words. */
-  readonly because: readonly { readonly policy: string; readonly decision: PolicyDecision; readonly by: string }[];
+  /** What each policy says alone. */
+  readonly policies: readonly PolicyWord[];
+}
+
+interface PolicyWord {
+  readonly name: string;
+  readonly decision: PolicyDecision;
+  /** The policy's words that it follows from. */
+  readonly because: string;
 }
 
 const MEANS: Readonly<Record<PolicyDecision, string>> = {
@@ -22,29 +30,41 @@ const MEANS: Readonly<Record<PolicyDecision, string>> = {
 
 /** By the operator's own decision, so that the two cannot differ. */
 export function policyVerdict(
-  policies: readonly OperationPolicy[],
+  policies: readonly Pick<OperationPolicy, "metadata" | "spec">[],
   command: string,
   params: Readonly<Record<string, unknown>>,
   deploymentId: string,
 ): PolicyVerdict {
-  const tier = tierOf(command);
-  const wanted = { command, tier, params };
-  const decision = decisionOn(mergePolicies(policies), wanted, deploymentId);
-  const because = policies.map((policy) => ({
-    policy: policy.metadata.name,
-    decision: decisionOn(mergePolicies([policy]), wanted, deploymentId),
-    by: wordsOf(policy, command, tier),
-  }));
-  return { command, tier, decision, means: MEANS[decision], because };
+  const wanted: Wanted = { command, tier: tierOf(command), params };
+  const decide = (policy: CustomerPolicy) => decisionOn(policy, wanted, deploymentId);
+  const decision = decide(mergePolicies(policies));
+  return {
+    command,
+    tier: wanted.tier,
+    decision,
+    means: isKnown(command) ? MEANS[decision] : "it never runs: this version of Sallyport has no such command",
+    policies: policies.map((policy) => {
+      const said = decide(mergePolicies([policy]));
+      return { name: policy.metadata.name, decision: said, because: becauseOf(policy, wanted, said) };
+    }),
+  };
 }
 
-/** The most exact pattern of the policy, else its default of the tier. */
-function wordsOf({ spec }: OperationPolicy, command: string, tier: Tier): string {
-  const plugin = command.slice(0, command.indexOf("/"));
-  for (const pattern of [command, `${plugin}/*`, "*"]) {
-    const rule = spec.rules?.find((each) => each.pattern === pattern);
-    if (rule !== undefined) return `rule ${pattern}: ${rule.decision}`;
+function becauseOf({ spec }: Pick<OperationPolicy, "spec">, { command, tier }: Wanted, said: PolicyDecision): string {
+  const { decision, place } = writtenIn(spec, command, tier);
+  const words = place === undefined ? `no rule names it, and no default ${tier}` : `${place}: ${decision}`;
+  if (said === decision) return words;
+  if (isClusterWide(command) && said === "deny") {
+    return `${words}, but clusterOperations does not name it for that deployment and object`;
   }
-  const byDefault = spec.defaults?.[tier];
-  return byDefault === undefined ? "no rule and no default names it" : `default of ${tier}: ${byDefault}`;
+  return `${words}, which does not count for ${command}`;
+}
+
+export function verdictText({ command, tier, decision, means, policies }: PolicyVerdict): string {
+  const lines = [
+    `${command} (${tier}): ${decision}, ${means}`,
+    ...policies.map((policy) => `  ${policy.name}: ${policy.decision} (${policy.because})`),
+    ...(policies.length === 0 ? ["  there is no OperationPolicy"] : []),
+  ];
+  return escaped(`${lines.join("\n")}\n`, "\n");
 }

@@ -58,7 +58,8 @@ export async function calling<T>(
   const caller = usable({ baseUrl, credential, userAgent, ...(workspace && { workspace }) });
   try {
     return await work(async (area, name, { params, query, body }, signal) => {
-      const args = { params, query, ...(body !== undefined && { body }) };
+      // The values are of the route's schemas, which the compiler cannot see here.
+      const args = { params, query, ...(body !== undefined && { body }) } as Parameters<Caller["call"]>[1];
       const route = await routeOf(area, name);
       try {
         return await caller.call({ area, name, route }, args, signal);

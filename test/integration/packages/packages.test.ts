@@ -63,7 +63,8 @@ describe.each(LIBRARIES)("$name", ({ name, entries }) => {
   test("has types that are those of its code", async () => {
     const result = await checkPackage(createPackageFromTarballData(await tarballOf(name)));
     // A package of modules alone cannot be required where Node.js does not do so itself: an older one than `engines` name.
-    const problems = "problems" in result ? result.problems.filter(({ kind }) => kind !== "CJSResolvesToESM") : [result];
+    const problems =
+      "problems" in result ? result.problems.filter(({ kind }) => kind !== "CJSResolvesToESM") : [result];
     expect(problems).toEqual([]);
   });
 
@@ -139,10 +140,9 @@ test("the first example of @sallyport/kube follows a real cluster", async () => 
   onTestFinished(() => void child.kill("SIGKILL"));
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
-  const kubectl = (...args: string[]) => run("kubectl", ["--kubeconfig", adminKubeconfig, ...args]);
-  await kubectl("create", "deployment", "web", "--image=example.com/web:1");
+  await cluster().kubectl(["create", "deployment", "web", "--image=example.com/web:1"]);
   await vi.waitFor(() => expect(said).toContain("added default/web: 0 ready"), { timeout: 60_000 });
-  await kubectl("delete", "deployment", "web");
+  await cluster().kubectl(["delete", "deployment", "web"]);
   await vi.waitFor(() => expect(said).toContain("deleted default/web"), { timeout: 60_000 });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGINT");
