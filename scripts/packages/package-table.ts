@@ -34,7 +34,7 @@ export const PROGRAM = {
     "Asks for actions in customers' Kubernetes clusters, and decides on them: the command line of Sallyport.",
   /** What each command of the package starts. */
   commands: { sallyport: "src/cli/people.ts", "kubectl-sallyport": "src/cli/kubectl.ts" },
-  node: ">=24",
+  node: ">=22.19",
 } as const;
 
 /** The folder's name below `dist` and below `deploy/npm`. */
