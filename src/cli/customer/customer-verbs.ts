@@ -36,14 +36,14 @@ export const OTHERS: readonly Verb[] = [
     name: "deny",
     summary: "Says no to a request.",
     takes: ["NAME"],
-    flags: { reason: "why; the vendor reads it" },
+    flags: { reason: "required: why, in words that the vendor reads" },
     answer: (asked) => decide(asked, "deny"),
   },
   {
     name: "revoke",
     summary: "Ends an approved request at once. What is under way cannot be unsent.",
     takes: ["NAME"],
-    flags: { reason: "why; the vendor reads it" },
+    flags: { reason: "required: why, in words that the vendor reads" },
     answer: (asked) => decide(asked, "revoke"),
   },
   {

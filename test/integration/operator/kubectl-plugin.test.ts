@@ -8,7 +8,15 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { grantAccount } from "../../../src/crds/group.ts";
 import { rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { signal } from "../wait.ts";
-import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
+import {
+  APPROVER,
+  DEPLOYMENT_ID,
+  GRANTS,
+  OperatorWorld,
+  type RunningOperator,
+  SHOP,
+  scaleTo,
+} from "./operator-world.ts";
 
 // A real kubectl finds the plugin on the PATH, and the operator decides; the plugin has nothing but a kubeconfig.
 
