@@ -37,12 +37,19 @@ export async function buildProgram(root: string, out: string): Promise<void> {
   writeFileSync(join(out, "package.json"), manifest);
 }
 
-/** Code that V8 has compiled once is kept, where the person's system keeps such things. */
+/** Says what an older Node.js lacks. Code that V8 has compiled once is kept, where the person's system keeps such things. */
 function startOf(name: string): string {
+  const lowest = PROGRAM.node.replace(">=", "");
   return `#!/usr/bin/env node
-import { enableCompileCache } from "node:module";
+import * as module from "node:module";
 
-enableCompileCache();
+const [major, minor] = process.versions.node.split(".").map(Number);
+const [lowestMajor, lowestMinor] = [${lowest.replace(".", ", ")}];
+if (major < lowestMajor || (major === lowestMajor && minor < lowestMinor)) {
+  console.error(\`${name} needs Node.js ${lowest} or later: this is \${process.versions.node}\`);
+  process.exit(1);
+}
+module.enableCompileCache();
 await import("./lib/${name}.js");
 `;
 }

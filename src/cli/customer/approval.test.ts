@@ -112,7 +112,7 @@ The plan; each line runs once, with exactly these parameters:
 
 test.each([
   ["Accepted", "nothing runs until then"],
-  ["Permitted", "cannot run, approved or not: no rule"],
+  ["Permitted", "It cannot run as it is: no rule"],
 ])("what keeps it from running is said: %s", (type, words) => {
   const condition = { type, status: "False", reason: "No", message: "no rule", lastTransitionTime: "" } as const;
   expect(shown(grant({}, { state: "Pending", conditions: [condition] }))).toContain(words);

@@ -57,10 +57,10 @@ export function shownPlan(grant: AccessGrant, current: readonly Current[]): Show
 function* warningsOf(grant: AccessGrant): Generator<string> {
   if (planHash(grant.spec) !== grant.spec.planHash) yield "The hash is not that of this plan: do not approve it.";
   if (!isAccepted(grant)) {
-    yield "The customer does not accept its deployment where the plan acts: nothing runs until then.";
+    yield "Its deployment is not accepted where the plan acts: nothing runs until then.";
   }
   const permitted = grant.status?.conditions?.find(({ type }) => type === "Permitted");
-  if (permitted?.status === "False") yield `Some of it cannot run, approved or not: ${permitted.message}`;
+  if (permitted?.status === "False") yield `It cannot run as it is: ${permitted.message}`;
 }
 
 /** As the operator last reported. An approval waits for acceptance, and lapses at the time by which to decide. */
