@@ -37,6 +37,10 @@ export const PROGRAM = {
   node: ">=22.19",
 } as const;
 
+export type Package = Library | typeof PROGRAM;
+
+export const PACKAGES: readonly Package[] = [...LIBRARIES, PROGRAM];
+
 /** The folder's name below `dist` and below `deploy/npm`. */
 export function folderOf(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);
