@@ -38,23 +38,35 @@ export function clientOf<const T extends Readonly<Record<string, RouteTable>>>(
   table: T,
   options: ClientOptions,
 ): TableClient<T> {
-  const settings = { ...compile(options), known: new KnownAnswers() };
-  const calls: Record<string, unknown> = { close: settings.close };
+  const caller = callerOf(options);
+  const calls: Record<string, unknown> = { close: caller.close };
   for (const [area, areaRoutes] of Object.entries(table)) {
     const names = Object.entries(areaRoutes);
     calls[area] = Object.fromEntries(
       names.map(([name, route]) => [
         name,
-        (args: AnyArguments, signal: AbortSignal) => call(settings, { area, name, route }, args, signal),
+        (args: AnyArguments, signal: AbortSignal) => caller.call({ area, name, route }, args, signal),
       ]),
     );
   }
   return calls as TableClient<T>;
 }
 
+/** Calls routes that are named when they are called: a program loads only those that it needs. */
+export interface Caller {
+  call(named: NamedRoute, args: AnyArguments, signal: AbortSignal): Promise<unknown>;
+  /** Ends the connections that it opened itself; calls under way fail. */
+  close(): Promise<void>;
+}
+
+export function callerOf(options: ClientOptions): Caller {
+  const settings = { ...compile(options), known: new KnownAnswers() };
+  return { call: (named, args, signal) => call(settings, named, args, signal), close: settings.close };
+}
+
 type Client = Settings & { readonly known: KnownAnswers };
 
-interface NamedRoute {
+export interface NamedRoute {
   readonly area: string;
   readonly name: string;
   readonly route: Route;

@@ -8,26 +8,27 @@ export interface Streams {
   error(text: string): void;
 }
 
-/** Finds the command and runs it. @returns the exit code: 1 failed, 2 wrongly called */
+/** Finds the command and runs it. @param program what the person typed before it @returns the exit code: 1 failed, 2 wrongly called */
 export async function runCli(
   commands: readonly Command[],
   argv: readonly string[],
   streams: Streams,
   signal: AbortSignal,
+  program = "sallyport",
 ): Promise<number> {
   const [name, ...args] = argv;
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {
-    streams.out(overview(commands));
+    streams.out(overview(commands, program));
     return name === undefined ? 2 : 0;
   }
   const command = commands.find((candidate) => candidate.name === (name === "--version" ? "version" : name));
   if (command === undefined) {
     streams.error(
-      `sallyport: there is no command ${name}; there are ${commands.map((known) => known.name).join(", ")}\n`,
+      `${program}: there is no command ${name}; there are ${commands.map((known) => known.name).join(", ")}\n`,
     );
     return 2;
   }
-  return await runCommand(command, args, `sallyport ${name}`, streams, signal);
+  return await runCommand(command, args, `${program} ${name}`, streams, signal);
 }
 
 /**
@@ -60,14 +61,14 @@ export async function runCommand(
   }
 }
 
-function overview(commands: readonly Command[]): string {
+function overview(commands: readonly Command[], program: string): string {
   const width = Math.max(...commands.map(({ name }) => name.length));
-  return `usage: sallyport COMMAND [options]
+  return `usage: ${program} COMMAND [options]
 
 A gate with two doors: a vendor asks for an action in a customer's Kubernetes cluster, the customer decides with kubectl.
 
 ${commands.map(({ name, summary }) => `  ${name.padEnd(width)}   ${summary}`).join("\n")}
 
-sallyport COMMAND --help says more.
+${program} COMMAND --help says more.
 `;
 }

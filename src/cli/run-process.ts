@@ -8,8 +8,9 @@ import { stopSignals } from "./stop-signals.ts";
  */
 export async function runProcess(
   commandsFor: (name: string | undefined) => Promise<readonly Command[]>,
+  program = "sallyport",
 ): Promise<void> {
-  const say = (why: string) => void process.stderr.write(`sallyport: ${why}\n`);
+  const say = (why: string) => void process.stderr.write(`${program}: ${why}\n`);
   const stop = stopSignals(say);
   // The reader of our output has gone (`| head`): stop in order, without an error.
   process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
@@ -19,6 +20,7 @@ export async function runProcess(
     argv,
     { out: (text) => void process.stdout.write(text), error: (text) => void process.stderr.write(text) },
     stop.signal,
+    program,
   );
   stop.release();
 }

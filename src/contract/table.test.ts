@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { AREAS } from "./areas.ts";
 import { ROUTES } from "./table.ts";
 import { ERRORS } from "./wire/errors.ts";
 import type { Route } from "./wire/route.ts";
@@ -74,4 +75,10 @@ describe("the table and the list of routes", () => {
       expect(Object.keys(route.params?.properties ?? {})).toContain(name[1]);
     }
   });
+});
+
+it("has the areas that are loaded alone, and no other", async () => {
+  const loaded = await Promise.all(Object.entries(AREAS).map(async ([area, load]) => [area, await load()] as const));
+  expect(loaded.map(([area]) => area)).toEqual(Object.keys(ROUTES));
+  for (const [area, routes] of loaded) expect(routes).toBe(ROUTES[area as keyof typeof ROUTES]);
 });

@@ -141,7 +141,7 @@ const CLI_FOLDERS: Readonly<Record<string, Part>> = {
   engineer: { is: "every area of the API", imports: ["services", "kernel"] },
   platform: { is: "commands on the database", imports: ["services", "kernel"] },
   check: { is: "`check`", imports: ["services", "kernel"] },
-  approve: { is: "`approve`", imports: ["kernel"] },
+  customer: { is: "`approve`, and all of `kubectl sallyport`", imports: ["kernel"] },
   services: { is: "how a process starts", imports: ["kernel"] },
   kernel: { is: "command, settings, output", imports: [] },
 };

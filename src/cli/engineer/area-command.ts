@@ -3,12 +3,12 @@ import { pastedLine } from "../../contract/wire/pasted-line.ts";
 import type { Whoami } from "../../contract/workspaces/whoami.ts";
 import { type Command, UsageError } from "../kernel/command.ts";
 import { type Format, formatOf, render } from "../kernel/output.ts";
+import { watch } from "../kernel/watch.ts";
 import { parsed } from "../services/service-command.ts";
 import { areaHelp, verbHelp } from "./area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "./calling.ts";
 import { type CallValues, callValues, type Given } from "./values.ts";
 import type { Area, Flag, Verb } from "./verbs.ts";
-import { watch } from "./watch.ts";
 
 /**
  * `sallyport projects …`: every verb of one area of the table.

@@ -1,6 +1,9 @@
-import { type ClientOptions, createClient } from "../../api-client/client.ts";
+import type { ClientOptions } from "../../api-client/options.ts";
+import { type Caller, callerOf } from "../../api-client/table-client.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
+import { AREAS } from "../../contract/areas.ts";
+import type { RouteTable } from "../../contract/wire/route.ts";
 import { FriendlyError } from "../kernel/command.ts";
 import { version } from "../kernel/version-command.ts";
 import { friendly } from "./exit-codes.ts";
@@ -36,8 +39,6 @@ export interface ToolAnswer {
 /** One call by the names of the table. @throws FriendlyError with the API's code and hint. */
 export type CallRoute = (area: string, name: string, values: CallValues, signal: AbortSignal) => Promise<unknown>;
 
-type AnyCall = (args: object, signal: AbortSignal) => Promise<unknown>;
-
 /** Calls with the credential of the environment or the profile, for as long as `work` runs. */
 export async function signedIn<T>(
   { env, clock }: Pick<Surroundings, "env" | "clock">,
@@ -54,27 +55,35 @@ export async function calling<T>(
 ): Promise<T> {
   // The platform learns from it that the user works with the command line.
   const userAgent = `sallyport-cli/${await version()}`;
-  const client = usable({ baseUrl, credential, userAgent, ...(workspace && { workspace }) });
-  const areas: Readonly<Record<string, unknown>> = client;
+  const caller = usable({ baseUrl, credential, userAgent, ...(workspace && { workspace }) });
   try {
     return await work(async (area, name, { params, query, body }, signal) => {
-      const call = (areas[area] as Readonly<Record<string, AnyCall>>)[name];
-      if (call === undefined) throw new Error(`there is no route ${area}.${name}`);
+      // The values are of the route's schemas, which the compiler cannot see here.
+      const args = { params, query, ...(body !== undefined && { body }) } as Parameters<Caller["call"]>[1];
+      const route = await routeOf(area, name);
       try {
-        return await call({ params, query, ...(body !== undefined && { body }) }, signal);
+        return await caller.call({ area, name, route }, args, signal);
       } catch (error) {
         throw friendly(error);
       }
     });
   } finally {
-    await client.close();
+    await caller.close();
   }
 }
 
+/** Only the area that is called is loaded: building the schemas of all areas takes longer than a call. */
+async function routeOf(area: string, name: string) {
+  const areas: Readonly<Record<string, () => Promise<RouteTable>>> = AREAS;
+  const route = (await areas[area]?.())?.[name];
+  if (route === undefined) throw new Error(`there is no route ${area}.${name}`);
+  return route;
+}
+
 /** An unusable address: the message is enough, without a stack trace. */
-function usable(options: ClientOptions): ReturnType<typeof createClient> {
+function usable(options: ClientOptions): Caller {
   try {
-    return createClient(options);
+    return callerOf(options);
   } catch (error) {
     throw new FriendlyError(error instanceof Error ? error.message : String(error), { cause: error });
   }

@@ -64,8 +64,8 @@ async function type(words: readonly string[], { env = {}, input = "", signal, on
     openBrowser: undefined,
   };
   const { find, listed } = engineerCommands(surroundings, ["platform"]);
-  const named = words[0] === undefined ? undefined : find(words[0]);
-  const commands = named === undefined ? listed : [{ ...named, name: words[0] ?? "" }];
+  const named = words[0] === undefined ? undefined : await find(words[0]);
+  const commands = named === undefined ? await listed() : [{ ...named, name: words[0] ?? "" }];
   const code = await runCli(commands, words, { out, error }, signal ?? new AbortController().signal);
   return { code, ...said };
 }

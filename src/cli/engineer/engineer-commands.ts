@@ -1,68 +1,112 @@
-import { ROUTES } from "../../contract/table.ts";
+import { AREAS } from "../../contract/areas.ts";
+import type { RouteTable } from "../../contract/wire/route.ts";
 import type { Command } from "../kernel/command.ts";
-import { ACCESS_VERBS, accessCommand } from "./access.ts";
 import { areaCommand } from "./area-command.ts";
 import type { Surroundings } from "./calling.ts";
-import { completionCommand, completions } from "./completion.ts";
-import { DEBUG_VERBS, debugCommand } from "./debug/debug-command.ts";
-import { loginCommand, logoutCommand, profilesCommand } from "./login-command.ts";
-import { MACHINE_VERBS, machinesCommand } from "./machines/machines-command.ts";
-import { DEPLOYMENT_VERBS, deploymentsCommand } from "./releases/deployments-command.ts";
-import { RELEASE_VERBS, releasesCommand } from "./releases/releases-command.ts";
-import { rolloutsCommand } from "./releases/rollouts-command.ts";
-import { RESOURCE_VERBS, resourcesCommand } from "./resources/resources-command.ts";
-import { areasOf } from "./verbs.ts";
+import { type Area, areaOf, namesOf } from "./verbs.ts";
 
+/** Each is loaded when it is asked for: most of a short command's time would be the loading of all others. */
 export interface EngineerCommands {
   /** By name and by each alias. */
-  find(name: string): Command | undefined;
+  find(name: string): Promise<Command | undefined>;
   /** For the overview: each once. */
-  readonly listed: readonly Command[];
+  listed(): Promise<readonly Command[]>;
 }
 
-/** Areas with verbs that are more than one call. */
-const SPECIAL: Readonly<Record<string, { readonly verbs: readonly string[]; readonly command: typeof accessCommand }>> =
-  {
-    "access-requests": { verbs: ACCESS_VERBS, command: accessCommand },
-    "debug-sessions": { verbs: DEBUG_VERBS, command: debugCommand },
-    deployments: { verbs: DEPLOYMENT_VERBS, command: deploymentsCommand },
-    machines: { verbs: MACHINE_VERBS, command: machinesCommand },
-    releases: { verbs: RELEASE_VERBS, command: releasesCommand },
-    resources: { verbs: RESOURCE_VERBS, command: resourcesCommand },
-  };
+interface SpecialArea {
+  /** Verbs that are more than one call. */
+  readonly verbs: readonly string[];
+  readonly command: (area: Area, plain: Command, surroundings: Surroundings) => Command;
+}
+
+const SPECIAL: Readonly<Record<string, () => Promise<SpecialArea>>> = {
+  "access-requests": async () => {
+    const { ACCESS_VERBS: verbs, accessCommand: command } = await import("./access.ts");
+    return { verbs, command };
+  },
+  "debug-sessions": async () => {
+    const { DEBUG_VERBS: verbs, debugCommand: command } = await import("./debug/debug-command.ts");
+    return { verbs, command };
+  },
+  deployments: async () => {
+    const { DEPLOYMENT_VERBS: verbs, deploymentsCommand: command } = await import("./releases/deployments-command.ts");
+    return { verbs, command };
+  },
+  machines: async () => {
+    const { MACHINE_VERBS: verbs, machinesCommand: command } = await import("./machines/machines-command.ts");
+    return { verbs, command };
+  },
+  releases: async () => {
+    const { RELEASE_VERBS: verbs, releasesCommand: command } = await import("./releases/releases-command.ts");
+    return { verbs, command };
+  },
+  resources: async () => {
+    const { RESOURCE_VERBS: verbs, resourcesCommand: command } = await import("./resources/resources-command.ts");
+    return { verbs, command };
+  },
+};
+
+/** Those that are of no area. */
+const OTHERS: Readonly<Record<string, (surroundings: Surroundings) => Promise<Command>>> = {
+  login: async (surroundings) => (await import("./login-command.ts")).loginCommand(surroundings),
+  logout: async (surroundings) => (await import("./login-command.ts")).logoutCommand(surroundings),
+  profiles: async (surroundings) => (await import("./login-command.ts")).profilesCommand(surroundings),
+  completion: async () => (await import("./completion.ts")).completionCommand,
+  rollouts: async (surroundings) => (await import("./releases/rollouts-command.ts")).rolloutsCommand(surroundings),
+};
 
 /** All commands of an engineer at the vendor: one for each area of the API's table, and those that sign in. */
 export function engineerCommands(surroundings: Surroundings, otherCommands: readonly string[]): EngineerCommands {
-  const areas = areasOf(ROUTES);
-  const byName = new Map<string, Command>();
-  const listed: Command[] = [
-    loginCommand(surroundings),
-    logoutCommand(surroundings),
-    profilesCommand(surroundings),
-    completionCommand,
-    rolloutsCommand(surroundings),
-  ];
-  for (const command of listed) byName.set(command.name, command);
-  for (const area of areas) {
-    const special = SPECIAL[area.name];
+  const tables: Readonly<Record<string, () => Promise<RouteTable>>> = AREAS;
+
+  async function ofArea(key: string): Promise<Command | undefined> {
+    const area = areaOf(key, (await tables[key]?.()) ?? {});
+    if (area === undefined) return undefined;
+    const special = await SPECIAL[area.name]?.();
     const plain = areaCommand(area, surroundings, special?.verbs);
-    const command = special?.command(area, plain, surroundings) ?? plain;
-    listed.push(command);
-    for (const name of [area.name, ...area.aliases]) byName.set(name, command);
+    return special?.command(area, plain, surroundings) ?? plain;
   }
-  const words = [...otherCommands, ...listed.map(({ name }) => name)];
-  byName.set("__complete", {
+
+  async function listed(): Promise<readonly Command[]> {
+    const others = await Promise.all(Object.values(OTHERS).map((load) => load(surroundings)));
+    const areas = await Promise.all(Object.keys(tables).map(ofArea));
+    return [...others, ...areas.filter((command) => command !== undefined)];
+  }
+
+  return {
+    listed,
+    async find(name) {
+      if (Object.hasOwn(OTHERS, name)) return OTHERS[name]?.(surroundings);
+      if (name === "__complete") return completer(surroundings, otherCommands, listed);
+      const key = Object.keys(tables).find((each) => {
+        const { name: full, aliases } = namesOf(each);
+        return full === name || aliases.includes(name);
+      });
+      return key === undefined ? undefined : ofArea(key);
+    },
+  };
+}
+
+function completer(
+  { out }: Surroundings,
+  otherCommands: readonly string[],
+  listed: EngineerCommands["listed"],
+): Command {
+  return {
     name: "__complete",
     summary: "For the completion scripts.",
     help: async () => "For the completion scripts.\n",
     async run(args) {
-      surroundings.out(
-        completions(areas, words, args)
+      const { completions } = await import("./completion.ts");
+      const { ROUTES } = await import("../../contract/table.ts");
+      const { areasOf } = await import("./verbs.ts");
+      const words = [...otherCommands, ...(await listed()).map(({ name }) => name)];
+      out(
+        completions(areasOf(ROUTES), words, args)
           .map((word) => `${word}\n`)
           .join(""),
       );
       return 0;
     },
-  });
-  return { find: (name) => byName.get(name), listed };
+  };
 }

@@ -1,4 +1,4 @@
-import { ApiError } from "../../api-client/client.ts";
+import { ApiError } from "../../api-client/api-error.ts";
 import { FriendlyError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
 

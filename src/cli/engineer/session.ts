@@ -1,9 +1,8 @@
-import type { ClientOptions } from "../../api-client/client.ts";
+import type { ClientOptions } from "../../api-client/options.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
 import { FriendlyError } from "../kernel/command.ts";
 import { type Profile, profilesFile, readProfiles } from "./profiles.ts";
-import { userCredential } from "./user-credential.ts";
 
 export interface SessionFlags {
   readonly profile?: string | undefined;
@@ -45,6 +44,8 @@ export async function session(
   };
   if (key) return { ...place, credential: key };
   if ("key" in profile) return { ...place, credential: profile.key };
+  // Loaded for users alone: what signs in with a browser is half of the program.
+  const { userCredential } = await import("./user-credential.ts");
   return { ...place, credential: userCredential({ file, name, profile }, clock, signal) };
 }
 

@@ -1,4 +1,4 @@
-import type { Credential } from "../../api-client/client.ts";
+import type { Credential } from "../../api-client/options.ts";
 import { SignInError, UserSignIn, type UserTokens } from "../../api-client/user-sign-in.ts";
 import type { Clock } from "../../base/clock.ts";
 import { FriendlyError } from "../kernel/command.ts";

@@ -42,7 +42,7 @@ async function type(words: readonly string[], visit?: (address: string) => Promi
     },
     [],
   );
-  const command = find(words[0] ?? "");
+  const command = await find(words[0] ?? "");
   if (command === undefined) throw new Error(`no command ${words[0]}`);
   const code = await runCli([command], words, { out, error }, new AbortController().signal);
   await visited;

@@ -60,13 +60,21 @@ const SHORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Every call that a person may make, from the table: a new area gets its commands without code here. */
 export function areasOf(table: Readonly<Record<string, RouteTable>>): readonly Area[] {
-  return Object.entries(table).flatMap(([area, routes]) => {
-    const name = kebab(area);
-    const verbs = Object.entries(routes)
-      .filter(([, route]) => isForPeople(route))
-      .map(([routeName, route]) => verbOf(area, routeName, route));
-    return verbs.length === 0 ? [] : [{ name, aliases: SHORT[name] ?? [], verbs }];
-  });
+  return Object.entries(table).flatMap(([area, routes]) => areaOf(area, routes) ?? []);
+}
+
+/** @returns undefined for an area that has no call for people */
+export function areaOf(area: string, routes: RouteTable): Area | undefined {
+  const verbs = Object.entries(routes)
+    .filter(([, route]) => isForPeople(route))
+    .map(([routeName, route]) => verbOf(area, routeName, route));
+  return verbs.length === 0 ? undefined : { ...namesOf(area), verbs };
+}
+
+/** As in the paths of the API, and short. */
+export function namesOf(area: string): Pick<Area, "name" | "aliases"> {
+  const name = kebab(area);
+  return { name, aliases: SHORT[name] ?? [] };
 }
 
 /** Routes for a manager's, a setup or a relay's credential alone are no commands, and no long-poll is one. */

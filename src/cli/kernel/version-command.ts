@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { findPackageJSON } from "node:module";
 import { type Command, UsageError } from "./command.ts";
 
 export const versionCommand: Command = {
@@ -12,9 +13,11 @@ export const versionCommand: Command = {
   },
 };
 
-/** From package.json, the one place that has it. */
+/** From the package.json above this file, in the checkout, in an image and in the npm package: the one place that has it. */
 export async function version(): Promise<string> {
-  const content: unknown = JSON.parse(await readFile(new URL("../../../package.json", import.meta.url), "utf8"));
+  const file = findPackageJSON("..", import.meta.url);
+  if (file === undefined) throw new Error("there is no package.json");
+  const content: unknown = JSON.parse(await readFile(file, "utf8"));
   if (typeof content === "object" && content !== null && "version" in content) return String(content.version);
   throw new Error("package.json has no version");
 }

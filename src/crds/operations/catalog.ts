@@ -52,3 +52,8 @@ const TIERS: ReadonlyMap<string, Tier> = new Map([
 export function tierOf(command: string): Tier {
   return TIERS.get(command) ?? "destructive";
 }
+
+/** Whether it is a command of this version: a misspelt one counts as destructive too. */
+export function isKnown(command: string): boolean {
+  return TIERS.has(command);
+}

@@ -79,7 +79,7 @@ function isOpened({ specs }: CustomerPolicy, { command, params }: Wanted, deploy
  * debug sessions, machines and releases they may deny, and never say auto.
  */
 function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
-  const decision = writtenIn(spec, command, tier);
+  const { decision } = writtenIn(spec, command, tier);
   // When a rollout fails there is no time to ask: it goes back to what was allowed before, or it stays as it is.
   if (command === ROLLBACK) return decision === "deny" ? "deny" : "auto";
   if (decision !== "auto" || !needsItsName(command)) return decision;
@@ -96,13 +96,22 @@ function mayBeAuto(command: string): boolean {
   return isOfMachines(command) || RELEASE_OPERATIONS.some((known) => known.command === command);
 }
 
-function writtenIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
+/** What one policy has written for a command. */
+export interface Written {
+  readonly decision: PolicyDecision;
+  /** Where, as the policy spells it. Undefined: nowhere. */
+  readonly place?: string;
+}
+
+/** The most exact rule, else the default of the tier. What counts may be stricter: {@link decisionFor}. */
+export function writtenIn(spec: OperationPolicySpec, command: string, tier: Tier): Written {
   const plugin = command.slice(0, command.indexOf("/"));
   for (const pattern of [command, `${plugin}/*`, "*"]) {
     const matching = (spec.rules ?? []).filter((rule) => rule.pattern === pattern);
     // The API server refuses one pattern twice; should it be there all the same, the stricter counts.
     const strictest = Math.max(...matching.map(({ decision }) => POLICY_DECISIONS.indexOf(decision)));
-    if (matching.length > 0) return POLICY_DECISIONS[strictest] ?? "deny";
+    if (matching.length > 0) return { decision: POLICY_DECISIONS[strictest] ?? "deny", place: `rule ${pattern}` };
   }
-  return spec.defaults?.[tier] ?? UNSAID;
+  const byDefault = spec.defaults?.[tier];
+  return byDefault === undefined ? { decision: UNSAID } : { decision: byDefault, place: `defaults.${tier}` };
 }

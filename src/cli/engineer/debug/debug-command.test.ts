@@ -55,7 +55,7 @@ async function type(words: readonly string[], typed: Typed = {}) {
     openBrowser: undefined,
     ...(typed.runShell && { runShell: typed.runShell }),
   };
-  const command = engineerCommands(surroundings, []).find("debug");
+  const command = await engineerCommands(surroundings, []).find("debug");
   if (command === undefined) throw new Error("there is no such command");
   const named = [{ ...command, name: "debug" }];
   const code = await runCli(named, ["debug", ...words], { out, error }, typed.signal ?? new AbortController().signal);

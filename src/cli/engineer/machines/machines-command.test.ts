@@ -44,7 +44,7 @@ async function type(words: readonly string[], { env = {}, input = "", onError }:
     askSecret: undefined,
     openBrowser: undefined,
   };
-  const command = engineerCommands(surroundings, []).find("machine");
+  const command = await engineerCommands(surroundings, []).find("machine");
   if (command === undefined) throw new Error("there is no such command");
   const named = [{ ...command, name: "machines" }];
   const code = await runCli(named, ["machines", ...words], { out, error }, new AbortController().signal);

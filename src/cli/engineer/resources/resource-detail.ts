@@ -4,12 +4,12 @@ import type { DeploymentListItem } from "../../../contract/deployments/deploymen
 import type { DeployedResource, HeartbeatView, ResourceDetail } from "../../../contract/resources/resources.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
 import { escaped, render, Table } from "../../kernel/output.ts";
+import { watch } from "../../kernel/watch.ts";
 import { type VerbArguments, verbArguments } from "../area-command.ts";
 import { COMMON, describeFlag, WATCH } from "../area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES, isNotFound } from "../exit-codes.ts";
 import type { ValueSchema, Verb } from "../verbs.ts";
-import { watch } from "../watch.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -65,7 +65,7 @@ onEachDatabase("resources of a project with 5,000 workloads", (world) => {
       askSecret: undefined,
       openBrowser: undefined,
     };
-    const command = engineerCommands(surroundings, []).find("resources");
+    const command = await engineerCommands(surroundings, []).find("resources");
     if (command === undefined) throw new Error("there is no such command");
     const { out, error } = surroundings;
     const named = [{ ...command, name: "resources" }];

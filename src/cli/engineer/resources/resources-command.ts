@@ -2,13 +2,13 @@ import type { Clock } from "../../../base/clock.ts";
 import { type DeployedResource, RESOURCE_TYPES } from "../../../contract/resources/resources.ts";
 import { type Command, UsageError } from "../../kernel/command.ts";
 import { render, Table } from "../../kernel/output.ts";
+import { watch } from "../../kernel/watch.ts";
 import { findVerb, type VerbArguments, verbArguments } from "../area-command.ts";
 import { COMMON, describeFlag, WATCH } from "../area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES, isNotFound } from "../exit-codes.ts";
 import { type CallValues, callValues } from "../values.ts";
 import type { Area, Flag, Verb } from "../verbs.ts";
-import { watch } from "../watch.ts";
 import { FollowedRows, keyOf } from "./followed-rows.ts";
 import { getHelp, getResource, healthOf, seenOf, whyOf } from "./resource-detail.ts";
 

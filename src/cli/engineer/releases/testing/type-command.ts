@@ -39,7 +39,7 @@ export async function typeCommand(
     },
   };
   const commands = engineerCommands(surroundings, []);
-  const command = commands.find(words[0] ?? "");
+  const command = await commands.find(words[0] ?? "");
   if (command === undefined) throw new Error("there is no such command");
   const named = [{ ...command, name: words[0] ?? "" }];
   const code = await runCli(named, words, { out, error }, new AbortController().signal);

@@ -1,5 +1,11 @@
-import { sleep } from "../../base/clock.ts";
-import type { Surroundings } from "./calling.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
+
+export interface Watcher {
+  readonly clock: Clock;
+  out(text: string): void;
+  /** Standard output is a terminal: what is shown again stands in the same place. */
+  readonly isTTY: boolean;
+}
 
 /** Looks live, and makes 30 calls a minute; a key may make 600. */
 const WATCH_EVERY_MS = 2_000;
@@ -9,7 +15,7 @@ const WATCH_EVERY_MS = 2_000;
  */
 export async function watch(
   read: () => Promise<string>,
-  { out, clock, isTTY }: Pick<Surroundings, "out" | "clock" | "isTTY">,
+  { out, clock, isTTY }: Watcher,
   signal: AbortSignal,
 ): Promise<never> {
   let before: string | undefined;

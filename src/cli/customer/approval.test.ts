@@ -5,6 +5,7 @@ import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { runCli } from "../run-cli.ts";
 import { approvalOf, approvalText, decisionOf } from "./approval.ts";
 import { approveCommand } from "./approve-command.ts";
+import { planText, shownPlan } from "./shown-plan.ts";
 
 const NOW = new Date("2026-01-01T10:00:00Z");
 const ACCOUNT = "grant-aaaaaaaa0000";
@@ -45,7 +46,7 @@ test("where the operator lends, the decision is all: as long as the plan allows,
   expect(decisionOf(approval, "alice")).toEqual({
     spec: { approvedForMinutes: 45, approvedPlanHash: grant().spec.planHash, decidedBy: "alice" },
   });
-  expect(approvalText(approval)).toContain('1. kubernetes/scale {"namespace":"shop"');
+  expect(approvalText(approval)).toBe("Saying yes approves it for 45 minutes.\n");
 });
 
 test("where approvers lend, the bindings are those of the plan, whatever lines the operator shows", () => {
@@ -92,22 +93,41 @@ test("more minutes than the plan allows are a wrong call", () => {
   expect(() => approvalOf(grant(), { ...NO_OPTIONS, minutes: 46 }, NOW)).toThrow(UsageError);
 });
 
-test("where the deployment is not accepted, it says that nothing runs until then", () => {
-  const condition = {
-    type: "Accepted",
-    status: "False",
-    reason: "NotAccepted",
-    message: "",
-    lastTransitionTime: "",
-  } as const;
-  const text = approvalText(approvalOf(grant({}, { state: "Pending", conditions: [condition] }), NO_OPTIONS, NOW));
-  expect(text).toContain("nothing runs until then");
-  expect(approvalText(approvalOf(grant(), NO_OPTIONS, NOW))).not.toContain("nothing runs until then");
+const shown = (of: AccessGrant): string => planText(shownPlan(of, [{ replicas: 3 }]));
+
+test("a plan is shown with our sentence, its parameters, the vendor's words and its hash", () => {
+  const { planHash: hash } = grant().spec;
+  expect(shown(grant({ requestedBy: "ada@example.com", reason: "slow\nsince noon" }))).toBe(`req-1: more replicas
+  deployment dpl_1, mutating, asked by ada@example.com
+  Pending, to be decided by 2026-01-01T12:00:00Z
+  the vendor's reason: slow
+    since noon
+The plan; each line runs once, with exactly these parameters:
+  1. Sets a workload's replicas: deployment web in shop, replicas 3 → 5
+     kubernetes/scale {"namespace":"shop","kind":"deployment","name":"web","replicas":5}
+     the vendor says: more replicas
+  hash ${hash}
+`);
 });
 
-test("what the vendor wrote cannot steer the terminal", () => {
-  const text = approvalText(approvalOf(grant({ title: "a\u001b[2J\u202eb", reason: "c\rd" }), NO_OPTIONS, NOW));
+test.each([
+  ["Accepted", "nothing runs until then"],
+  ["Permitted", "It cannot run as it is: no rule"],
+])("what keeps it from running is said: %s", (type, words) => {
+  const condition = { type, status: "False", reason: "No", message: "no rule", lastTransitionTime: "" } as const;
+  expect(shown(grant({}, { state: "Pending", conditions: [condition] }))).toContain(words);
+  expect(shown(grant({}, { state: "Pending", conditions: [{ ...condition, status: "True" }] }))).not.toContain(words);
+});
+
+test("a plan with the hash of another one says that it is not to be approved", () => {
+  expect(shown(grant({ planHash: `sha256:${"0".repeat(64)}` }))).toContain("do not approve it");
+  expect(shown(grant())).not.toContain("do not approve it");
+});
+
+test("what the vendor wrote cannot steer the terminal, nor look like our own lines", () => {
+  const text = shown(grant({ title: "a\u001b[2J\u202eb", reason: "c\rd\nhash sha256:0" }));
   expect(text).toContain("a\\u001b[2J\\u202eb");
+  expect(text).toContain("\n    hash sha256:0\n");
   for (const character of ["\u001b", "\u202e", "\r"]) expect(text).not.toContain(character);
 });
 
@@ -119,6 +139,6 @@ test.each([
 ])("called wrongly as %j, it says so and exits with 2", async (argv, words) => {
   const said: string[] = [];
   const streams = { out: () => undefined, error: (text: string) => void said.push(text) };
-  expect(await runCli([approveCommand], argv, streams, new AbortController().signal)).toBe(2);
+  expect(await runCli([approveCommand("sallyport")], argv, streams, new AbortController().signal)).toBe(2);
   expect(said.join("")).toContain(words);
 });

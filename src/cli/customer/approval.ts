@@ -4,9 +4,7 @@ import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/kinds/len
 import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
-
-/** Exit codes; the same numbers as in all of this program. */
-export const CODES = { done: 0, failed: 1, usage: 2, refused: 4, notFound: 5, conflict: 6, unavailable: 7 } as const;
+import { CODES } from "./customer-cluster.ts";
 
 export interface ApprovalOptions {
   /** Undefined: an hour, or less where the plan allows less. */
@@ -72,33 +70,14 @@ function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, no
   return rolesOfPlan(spec.commands).map((role) => lentBinding(role, account, place, marks));
 }
 
-/** The plan as the approver reads it, and what approving does. */
-export function approvalText({ grant, minutes, isDecided, bindings }: Approval): string {
-  const { metadata, spec } = grant;
-  const plan = spec.commands.flatMap(({ command, params = {}, summary }, index) => [
-    `  ${index + 1}. ${command} ${JSON.stringify(params)}`,
-    `     ${summary}`,
-  ]);
+/** What approving does. */
+export function approvalText({ minutes, isDecided, bindings }: Approval): string {
   const lines = [
-    `${metadata.name}: ${spec.title}`,
-    `  deployment ${spec.deploymentId}, ${spec.risk}, asked by ${spec.requestedBy ?? "an unknown person"}, to be decided by ${spec.decideBefore}`,
-    ...(spec.reason ? [`  ${spec.reason.replaceAll("\n", "\n  ")}`] : []),
-    "The plan; each line runs once, with exactly these parameters:",
-    ...plan,
-    `  hash ${spec.planHash}`,
     isDecided ? "It is approved already." : `Saying yes approves it for ${minutes} minutes.`,
-    ...(isAccepted(grant)
-      ? []
-      : ["The customer does not accept its deployment where the plan acts: nothing runs until then."]),
     ...(bindings.length > 0 ? ["These bindings are made as you, and removed when the grant is over:"] : []),
     ...bindings.map(({ metadata: { name, namespace }, roleRef }) => `  in ${namespace}: ${roleRef.name}, as ${name}`),
   ];
   return escaped(`${lines.join("\n")}\n`, "\n");
-}
-
-/** As the operator last reported. An approval waits for acceptance, and lapses at the time by which to decide. */
-export function isAccepted({ status }: AccessGrant): boolean {
-  return status?.conditions?.find(({ type }) => type === "Accepted")?.status !== "False";
 }
 
 /**

@@ -1,0 +1,78 @@
+import { chmodSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { join, sep } from "node:path";
+import { rolldown } from "rolldown";
+import { packageManifest } from "./package-manifest.ts";
+import { PROGRAM } from "./package-table.ts";
+
+/**
+ * Writes the package of the program into `out`. It has no dependencies: the code that it uses of other packages is in `lib`, with
+ * their licences beside it, in as many files as there are commands.
+ */
+export async function buildProgram(root: string, out: string): Promise<void> {
+  const commands = Object.entries(PROGRAM.commands);
+  const bundle = await rolldown({
+    input: Object.fromEntries(commands.map(([name, entry]) => [name, join(root, entry)])),
+    platform: "node",
+    treeshake: { moduleSideEffects: false },
+    checks: { eval: false },
+  });
+  const { output } = await bundle.write({
+    dir: join(out, "lib"),
+    format: "esm",
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name]-[hash].js",
+    comments: { legal: true },
+  });
+  await bundle.close();
+  const modules = output.flatMap((file) => (file.type === "chunk" ? Object.keys(file.modules) : []));
+  writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(modules));
+  for (const [name] of commands) {
+    writeFileSync(join(out, `${name}.mjs`), startOf(name));
+    chmodSync(join(out, `${name}.mjs`), 0o755);
+  }
+  const manifest = packageManifest(root, PROGRAM, {
+    bin: Object.fromEntries(commands.map(([name]) => [name, `${name}.mjs`])),
+    files: ["lib", "*.mjs", "NOTICE", "THIRD-PARTY-LICENSES"],
+  });
+  writeFileSync(join(out, "package.json"), manifest);
+}
+
+/** Says what an older Node.js lacks. Code that V8 has compiled once is kept, where the person's system keeps such things. */
+function startOf(name: string): string {
+  const lowest = PROGRAM.node.replace(">=", "");
+  return `#!/usr/bin/env node
+import * as module from "node:module";
+
+const [major, minor] = process.versions.node.split(".").map(Number);
+const [lowestMajor, lowestMinor] = [${lowest.replace(".", ", ")}];
+if (major < lowestMajor || (major === lowestMajor && minor < lowestMinor)) {
+  console.error(\`${name} needs Node.js ${lowest} or later: this is \${process.versions.node}\`);
+  process.exit(1);
+}
+module.enableCompileCache();
+await import("./lib/${name}.js");
+`;
+}
+
+const MODULES = `${sep}node_modules${sep}`;
+const LICENCE = "{LICENSE,LICENCE,License,license,NOTICE,COPYING}*";
+
+/** Their terms ask that each copy has them. */
+function licencesOf(modules: readonly string[]): string {
+  const folders = new Set(modules.filter((path) => path.includes(MODULES)).map(packageFolder));
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const files = globSync(LICENCE, { cwd: folder }).sort();
+    const words = files.map((file) => readFileSync(join(folder, file), "utf8").trim());
+    if (words.length === 0) words.push(`Licence: ${license}. The package has no text of it.`);
+    return `${name} ${version}\n\n${words.join("\n\n")}\n`;
+  });
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
+}
+
+/** The package's own folder, not one inside of it with a package.json that only says `type`. */
+function packageFolder(path: string): string {
+  const start = path.lastIndexOf(MODULES) + MODULES.length;
+  const words = path.slice(start).split(sep);
+  return path.slice(0, start) + words.slice(0, words[0]?.startsWith("@") ? 2 : 1).join(sep);
+}

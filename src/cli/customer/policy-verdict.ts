@@ -1,0 +1,70 @@
+import type { OperationPolicy, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
+import { isClusterWide, isKnown, tierOf } from "../../crds/operations/catalog.ts";
+import type { Tier } from "../../crds/plan.ts";
+import { type CustomerPolicy, decisionOn, mergePolicies, type Wanted, writtenIn } from "../../operator/gate/policy.ts";
+import { escaped } from "../kernel/output.ts";
+
+/** What the customer's policies say of a command, and why. */
+export interface PolicyVerdict {
+  readonly command: string;
+  readonly tier: Tier;
+  readonly decision: PolicyDecision;
+  /** What that means for a request. */
+  readonly means: string;
+  /** What each policy says alone. */
+  readonly policies: readonly PolicyWord[];
+}
+
+interface PolicyWord {
+  readonly name: string;
+  readonly decision: PolicyDecision;
+  /** The policy's words that it follows from. */
+  readonly because: string;
+}
+
+const MEANS: Readonly<Record<PolicyDecision, string>> = {
+  auto: "it runs by itself, without an approval",
+  manual: "it waits for an approval",
+  deny: "it never runs, approved or not",
+};
+
+/** By the operator's own decision, so that the two cannot differ. */
+export function policyVerdict(
+  policies: readonly Pick<OperationPolicy, "metadata" | "spec">[],
+  command: string,
+  params: Readonly<Record<string, unknown>>,
+  deploymentId: string,
+): PolicyVerdict {
+  const wanted: Wanted = { command, tier: tierOf(command), params };
+  const decide = (policy: CustomerPolicy) => decisionOn(policy, wanted, deploymentId);
+  const decision = decide(mergePolicies(policies));
+  return {
+    command,
+    tier: wanted.tier,
+    decision,
+    means: isKnown(command) ? MEANS[decision] : "it never runs: this version of Sallyport has no such command",
+    policies: policies.map((policy) => {
+      const said = decide(mergePolicies([policy]));
+      return { name: policy.metadata.name, decision: said, because: becauseOf(policy, wanted, said) };
+    }),
+  };
+}
+
+function becauseOf({ spec }: Pick<OperationPolicy, "spec">, { command, tier }: Wanted, said: PolicyDecision): string {
+  const { decision, place } = writtenIn(spec, command, tier);
+  const words = place === undefined ? `no rule names it, and no default ${tier}` : `${place}: ${decision}`;
+  if (said === decision) return words;
+  if (isClusterWide(command) && said === "deny") {
+    return `${words}, but clusterOperations does not name it for that deployment and object`;
+  }
+  return `${words}, which does not count for ${command}`;
+}
+
+export function verdictText({ command, tier, decision, means, policies }: PolicyVerdict): string {
+  const lines = [
+    `${command} (${tier}): ${decision}, ${means}`,
+    ...policies.map((policy) => `  ${policy.name}: ${policy.decision} (${policy.because})`),
+    ...(policies.length === 0 ? ["  there is no OperationPolicy"] : []),
+  ];
+  return escaped(`${lines.join("\n")}\n`, "\n");
+}

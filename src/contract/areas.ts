@@ -1,0 +1,36 @@
+/**
+ * Each area of the table, loaded alone: a program that makes one call does not build the schemas of all others. `table.ts` has the
+ * same areas at once; a test compares the two.
+ */
+export const AREAS = {
+  accessRelay: async () => (await import("./access-requests/access-relay.ts")).accessRelayRoutes,
+  accessRequests: async () => (await import("./access-requests/access-requests.ts")).accessRequestRoutes,
+  apiKeys: async () => (await import("./api-keys/api-keys.ts")).apiKeyRoutes,
+  commands: async () => (await import("./operations/commands.ts")).commandRoutes,
+  debugRelay: async () => (await import("./debug-sessions/debug-relay.ts")).debugRelayRoutes,
+  debugSessions: async () => (await import("./debug-sessions/debug-sessions.ts")).debugSessionRoutes,
+  deploymentGroups: async () => (await import("./deployment-groups/deployment-groups.ts")).deploymentGroupRoutes,
+  deploymentPortal: async () => (await import("./deployment-portal/deployment-portal.ts")).deploymentPortalRoutes,
+  deployments: async () => (await import("./deployments/deployments.ts")).deploymentRoutes,
+  events: async () => (await import("./events/events.ts")).eventRoutes,
+  gateways: async () => (await import("./gateways/gateways.ts")).gatewayRoutes,
+  gitNamespaces: async () => (await import("./projects/git-namespaces.ts")).gitNamespaceRoutes,
+  invitations: async () => (await import("./workspaces/invitations.ts")).invitationRoutes,
+  machineRuntime: async () => (await import("./machines/machines.ts")).machineRuntimeRoutes,
+  machines: async () => (await import("./machines/machines.ts")).machineRoutes,
+  managers: async () => (await import("./managers/managers.ts")).managerRoutes,
+  managerRuntime: async () => (await import("./managers/manager-runtime.ts")).managerRuntimeRoutes,
+  members: async () => (await import("./workspaces/members.ts")).memberRoutes,
+  operations: async () => (await import("./operations/operations.ts")).operationRoutes,
+  packageBuilder: async () => (await import("./packages/package-builder.ts")).packageBuilderRoutes,
+  packages: async () => (await import("./packages/packages.ts")).packageRoutes,
+  projects: async () => (await import("./projects/projects.ts")).projectRoutes,
+  releaseChannels: async () => (await import("./releases/release-channels.ts")).releaseChannelRoutes,
+  releases: async () => (await import("./releases/releases.ts")).releaseRoutes,
+  resolve: async () => (await import("./managers/resolve.ts")).resolveRoutes,
+  resources: async () => (await import("./resources/resources.ts")).resourceRoutes,
+  sync: async () => (await import("./deployments/sync.ts")).syncRoutes,
+  user: async () => (await import("./workspaces/user.ts")).userRoutes,
+  whoami: async () => (await import("./workspaces/whoami.ts")).whoamiRoutes,
+  workspaces: async () => (await import("./workspaces/workspaces.ts")).workspaceRoutes,
+} as const;

@@ -1,0 +1,198 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { buildPackage } from "../../../scripts/packages/build-package.ts";
+import { PROGRAM } from "../../../scripts/packages/package-table.ts";
+import { grantAccount } from "../../../src/crds/group.ts";
+import { rollouts } from "../../../src/crds/kinds/rollout.ts";
+import { signal } from "../wait.ts";
+import {
+  APPROVER,
+  DEPLOYMENT_ID,
+  GRANTS,
+  OperatorWorld,
+  type RunningOperator,
+  SHOP,
+  scaleTo,
+} from "./operator-world.ts";
+
+// A real kubectl finds the plugin on the PATH, and the operator decides; the plugin has nothing but a kubeconfig.
+
+const cluster = useCluster({ controllers: true });
+let world: OperatorWorld;
+let operator: RunningOperator;
+let folder = "";
+let alice = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sallyport-plugin-"));
+  // The package as it is published: from the source each call would take a second more of CPU.
+  const main = join(await buildPackage(PROGRAM, folder), "kubectl-sallyport.mjs");
+  const plugin = join(folder, "kubectl-sallyport");
+  await writeFile(plugin, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`);
+  await chmod(plugin, 0o755);
+  world = await OperatorWorld.create(cluster());
+  operator = world.start();
+  alice = cluster().kubeconfigFor({ user: APPROVER });
+});
+
+afterAll(async () => {
+  await operator?.stop();
+  await world?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** kubectl takes no flags before the name of a plugin. */
+function sallyport(words: string, env: NodeJS.ProcessEnv = { KUBECONFIG: alice }) {
+  const path = `${folder}${delimiter}${process.env.PATH}`;
+  return new Promise<{ readonly code: unknown; readonly stdout: string; readonly stderr: string }>((done) => {
+    const options = { env: { ...process.env, PATH: path, ...env } };
+    execFile(cluster().kubectlPath, ["sallyport", ...words.split(" ")], options, (error, stdout, stderr) => {
+      done({ code: error?.code ?? 0, stdout, stderr });
+    });
+  });
+}
+
+async function said(words: string): Promise<string> {
+  const { code, stdout, stderr } = await sallyport(words);
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+async function asked(replicas: number) {
+  const grant = await world.ask([scaleTo(replicas)], "mutating");
+  await world.grant(grant, ({ status }) => status?.state === "Pending");
+  return grant.metadata.name;
+}
+
+test("what waits is listed with the oldest first, and leaves the list with its decision", async () => {
+  const [first, second] = [await asked(2), await asked(3)];
+  const rows = JSON.parse(await said("requests -o json"));
+  expect(rows.map(({ name }: { readonly name: string }) => name)).toEqual([first, second]);
+  expect(rows[0]).toMatchObject({ kind: "AccessGrant", risk: "mutating", title: "a test" });
+  expect(await said("requests")).toMatch(/^NAME +RISK +AGE +DECIDE-BEFORE +REQUESTED-BY +TITLE\n/);
+  expect(await said(`deny ${first} --reason not-today`)).toBe(`${first} is denied by ${APPROVER}\n`);
+  expect(await said(`deny ${second} --reason not-today`)).toBe(`${second} is denied by ${APPROVER}\n`);
+  expect(await said("requests")).toBe(`Nothing waits for a decision in ${GRANTS}.\n`);
+  const again = await sallyport(`deny ${first} --reason again`);
+  expect(again).toMatchObject({ code: 6, stderr: expect.stringContaining("was denied already") });
+});
+
+test("a plan is shown as a sentence with what runs now, approved, and told from its request to its result", async () => {
+  const name = await asked(5);
+  // The approver's role reads no workloads: nothing is compared then, and nothing fails.
+  expect(await said(`show ${name}`)).toContain("1. Sets a workload's replicas: deployment web in shop, replicas 5\n");
+  await cluster().apply([
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "RoleBinding",
+      metadata: { name: "alice-looks", namespace: SHOP },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
+    },
+  ]);
+  expect(await said(`show ${name.replace("-", "_")}`)).toContain("replicas 1 → 5\n");
+  expect((await sallyport(`approve ${name}`)).stderr).toContain("--yes");
+  expect(await said(`approve ${name} --minutes 30 --yes`)).toContain(`${name} is approved`);
+  const invocation = await world.invoke("kubernetes/scale", scaleTo(5).params, { grantName: name });
+  await world.ended(invocation);
+  const { metadata } = await world.grant(
+    { metadata: { name, namespace: GRANTS } } as never,
+    ({ status }) => status?.state === "Completed",
+  );
+  const told = JSON.parse(await said(`timeline ${name} -o json`));
+  const lines = told.map(({ who, what }: { readonly who: string; readonly what: string }) => `${who} ${what}`);
+  expect(lines[0]).toContain("asked for one command (mutating): a test");
+  expect(lines).toContainEqual(expect.stringContaining(`${APPROVER} approved for 30 minutes`));
+  expect(lines).toContainEqual(`${grantAccount(metadata.uid)} ended kubernetes/scale, Succeeded`);
+  expect(lines.at(-1)).toContain("told the outcome, AllSucceeded");
+});
+
+test("an approved request is revoked", async () => {
+  const grant = await world.approved([scaleTo(7)]);
+  const { name } = grant.metadata;
+  expect((await sallyport(`revoke ${name}`)).stderr).toContain("--reason says why");
+  expect(await said(`revoke ${name} --reason over`)).toBe(`${name} is revoked by ${APPROVER}\n`);
+  await world.grant(grant, ({ status }) => status?.state === "Revoked");
+  expect(await said(`timeline ${name}`)).toContain("revoked: over");
+});
+
+test("a policy is tried out, and names the rule that decides", async () => {
+  expect(JSON.parse(await said("policy test kubernetes/scale -o json"))).toMatchObject({
+    tier: "mutating",
+    decision: "manual",
+    means: "it waits for an approval",
+    policies: [{ name: "default", decision: "manual", because: "defaults.mutating: manual" }],
+  });
+  expect(JSON.parse(await said("policy test kubernetes/get-pods -o json"))).toMatchObject({ decision: "auto" });
+  expect(JSON.parse(await said("policy test acme/flush -o json"))).toMatchObject({
+    tier: "destructive",
+    decision: "manual",
+  });
+  expect(await sallyport("policy test scale")).toMatchObject({ code: 2 });
+});
+
+test("nothing that the person may not do is done, and the exit code says so", async () => {
+  const name = await asked(2);
+  const carol = { KUBECONFIG: cluster().kubeconfigFor({ user: "carol" }) };
+  expect(await sallyport("requests", carol)).toMatchObject({ code: 4, stderr: expect.stringContaining("forbidden") });
+  expect(await sallyport(`deny ${name} --reason no`, carol)).toMatchObject({ code: 4 });
+  expect(await sallyport("show req-none")).toMatchObject({ code: 5 });
+  expect(await sallyport("inside")).toMatchObject({ code: 0, stdout: `No debug session of ${GRANTS} is open.\n` });
+  const none = await sallyport("requests", { KUBECONFIG: join(folder, "none") });
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no kubeconfig") });
+  expect(await sallyport("requests --context none")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("none"),
+  });
+  expect(await sallyport("nothing")).toMatchObject({ code: 2, stderr: expect.stringMatching(/^kubectl sallyport: /) });
+});
+
+test("a release that waits is shown, and its decision is kubectl's", async () => {
+  const now = Date.now();
+  const spec = {
+    rolloutId: "delete_1",
+    deploymentId: DEPLOYMENT_ID,
+    action: "delete",
+    requestedAt: new Date(now).toISOString(),
+    deadline: new Date(now + 3_600_000).toISOString(),
+  };
+  const metadata = { name: "delete-1", namespace: GRANTS };
+  const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", metadata, spec };
+  await world.admin.create(rollouts, object as never, signal());
+  expect(await said("show delete_1")).toContain(`delete-1: delete of ${DEPLOYMENT_ID}\n`);
+  for (const act of ["approve delete-1 --yes", "deny delete-1 --reason no"]) {
+    expect(await sallyport(act)).toMatchObject({ code: 5, stderr: expect.stringContaining("it is a release") });
+  }
+});
+
+test("a kubeconfig whose user comes from a program is used, in the context that is named", async () => {
+  const kubeconfig = parse(await readFile(alice, "utf8"));
+  const [{ user }] = kubeconfig.users;
+  const pem = (name: string): string => Buffer.from(user[name], "base64").toString();
+  const apiVersion = "client.authentication.k8s.io/v1";
+  const status = {
+    clientCertificateData: pem("client-certificate-data"),
+    clientKeyData: pem("client-key-data"),
+  };
+  const program = join(folder, "sign-in");
+  await writeFile(`${program}.json`, JSON.stringify({ apiVersion, kind: "ExecCredential", status }));
+  await writeFile(program, `#!/bin/sh\ncat "${program}.json"\n`);
+  await chmod(program, 0o755);
+  const exec = { apiVersion, command: program, interactiveMode: "Never" };
+  const [context] = kubeconfig.contexts;
+  const file = join(folder, "signed-in");
+  const changed = {
+    ...kubeconfig,
+    users: [{ name: context.context.user, user: { exec } }],
+    contexts: [{ ...context, name: "prod" }],
+    "current-context": "another",
+  };
+  await writeFile(file, stringify(changed));
+  expect(await sallyport("requests", { KUBECONFIG: file })).toMatchObject({ code: 1 });
+  expect(await sallyport("requests --context prod", { KUBECONFIG: file })).toMatchObject({ code: 0 });
+});

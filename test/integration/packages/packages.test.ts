@@ -1,0 +1,204 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { checkPackage, createPackageFromTarballData, type Problem } from "@arethetypeswrong/core";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { LIBRARIES, PACKAGES } from "../../../scripts/packages/package-table.ts";
+import { isLong, long } from "../../../src/base/testing/long.ts";
+import { startPlatform } from "../../../src/platform/server.ts";
+import { type InstalledPackages, installPackages } from "./installed-packages.ts";
+
+// Each change is held to what is quick: two packages that are built, packed, installed and used. The declarations of the API's
+// client take half a minute, and types and other versions of Node.js are those of a long run.
+
+/** The lowest Node.js of `engines`. */
+const OLDEST_NODE = "22.19.0";
+const OLDEST = `node-${process.platform}-${process.arch}`;
+const BUILT = PACKAGES.filter(({ name }) => isLong || name !== "@sallyport/api-client");
+
+const run = promisify(execFile);
+const cluster = useCluster();
+let folder = "";
+let installed: InstalledPackages;
+let nodes: readonly string[] = [process.execPath];
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sallyport-packages-"));
+  const others = isLong ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`] : [];
+  installed = await installPackages(folder, BUILT, ["prom-client@15", ...others]);
+  if (isLong) nodes = [inPackage(OLDEST, "bin/node"), process.execPath];
+}, 600_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const inPackage = (name: string, ...path: string[]): string => join(installed.folder, "node_modules", name, ...path);
+const tarballOf = (name: string): Promise<Buffer> => readFile(installed.tarballs.get(name) ?? "");
+
+/** Bytes of what is downloaded: the reported size, with room for a tenth more. */
+const MAX_BYTES: Readonly<Record<string, number>> = {
+  "@sallyport/kube": 110_000,
+  "@sallyport/api-client": 155_000,
+  sallyport: 840_000,
+};
+
+describe.each(BUILT.map(({ name }) => name))("%s", (name) => {
+  test("has nothing of the tests, and no source", async () => {
+    const { stdout } = await run("tar", ["-tzf", installed.tarballs.get(name) ?? ""]);
+    const files = stdout.trim().split("\n");
+    expect(files).toContain("package/README.md");
+    expect(files).toContain("package/LICENSE");
+    expect(files).toContain("package/NOTICE");
+    expect(files.filter((file) => /test|fixture|\.map$|(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  });
+
+  test("is not larger than it was", async () => {
+    const { size } = await stat(installed.tarballs.get(name) ?? "");
+    process.stdout.write(`${name}: ${size} bytes packed\n`);
+    expect(size).toBeLessThan(MAX_BYTES[name] ?? 0);
+    expect(size).toBeGreaterThan((MAX_BYTES[name] ?? 0) / 2);
+  });
+
+  test("has a manifest that fits its files", async () => {
+    const bytes = await tarballOf(name);
+    const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+    const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg ?? {}))).toEqual([]);
+  });
+});
+
+describe.each(LIBRARIES.filter((each) => BUILT.includes(each)))("$name", ({ name, entries }) => {
+  const imported = Object.keys(entries).map((entry) => `${name}${entry.slice(1)}`);
+
+  long("has types that are those of its code", async () => {
+    const result = await checkPackage(createPackageFromTarballData(await tarballOf(name)));
+    // Readers that do not know `exports`, or cannot require modules, are older than each Node.js that `engines` name.
+    const isOfOld = ({ kind, ...where }: Problem) =>
+      kind === "CJSResolvesToESM" || ("resolutionKind" in where && where.resolutionKind === "node10");
+    const problems = "problems" in result ? result.problems.filter((problem) => !isOfOld(problem)) : [result];
+    expect(problems).toEqual([]);
+  });
+
+  test("is imported by each Node.js that it names", async () => {
+    const lines = imported.map((entry) => `if (Object.keys(await import("${entry}")).length === 0) throw 1;`);
+    for (const node of nodes) {
+      await run(node, ["--input-type=module", "--eval", lines.join("\n")], { cwd: installed.folder });
+    }
+  });
+});
+
+const CONSUMER = `import { Client, Informer, connect, deploymentShape, resources, silentLogger, systemClock } from "@sallyport/kube";
+import { kubeMetrics } from "@sallyport/kube";
+import { createClient, pages } from "@sallyport/api-client";
+import { ROUTES, type ResponseOf } from "@sallyport/api-client/contract";
+import { Registry } from "prom-client";
+
+const metrics = kubeMetrics(new Registry());
+const client = new Client(await connect({ kubeconfig: "config" }), { metrics: metrics.client });
+const informer = new Informer({
+  client, clock: systemClock, log: silentLogger, resource: resources.deployments, projection: deploymentShape,
+});
+export const ready: number[] = [...informer.store.list()].map((each) => each.status.readyReplicas);
+const platform = createClient({ baseUrl: "https://platform.example.com", credential: "key" });
+const { items } = await platform.projects.list({ query: { limit: 5 } }, AbortSignal.timeout(1));
+export const names: string[] = items.map(({ name }) => name);
+export const path: "/v1/projects" = ROUTES.projects.list.path;
+export type Projects = ResponseOf<typeof ROUTES.projects.list>;
+export const all = pages;
+// @ts-expect-error: a call without its signal
+await platform.projects.list({});
+`;
+
+describe.each(["typescript", "typescript-6"])("a program of another's, checked by %s", (compiler) => {
+  long.each([
+    ["node16", "node16"],
+    ["bundler", "esnext"],
+  ])("with moduleResolution %s", async (moduleResolution, module) => {
+    const compilerOptions = {
+      module,
+      moduleResolution,
+      target: "es2022",
+      lib: ["es2024", "esnext.disposable", "esnext.collection", "esnext.iterator"],
+      strict: true,
+      noEmit: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      types: ["node"],
+    };
+    const config = join(installed.folder, "tsconfig.json");
+    await writeFile(config, JSON.stringify({ compilerOptions, files: ["consumer.ts"] }));
+    await writeFile(join(installed.folder, "consumer.ts"), CONSUMER);
+    const tsc = join(import.meta.dirname, "../../../node_modules", compiler, "bin/tsc");
+    const checked = await run(process.execPath, [tsc, "-p", config], { cwd: installed.folder }).catch((error) => error);
+    expect(checked.stdout).toBe("");
+  });
+});
+
+/** The program in the README, as a file of the consumer's. */
+async function readmeProgram(name: string, file: string): Promise<string> {
+  const text = await readFile(inPackage(name, "README.md"), "utf8");
+  expect(text).toContain(`\`${file}\``);
+  const [, program = ""] = /```js\n([\s\S]*?)```/.exec(text) ?? [];
+  await writeFile(join(installed.folder, file), program);
+  return join(installed.folder, file);
+}
+
+test("the first example of @sallyport/kube follows a real cluster", async () => {
+  const program = await readmeProgram("@sallyport/kube", "deployments.mjs");
+  const { adminKubeconfig } = cluster();
+  const [oldest = ""] = nodes;
+  const child = spawn(oldest, [program], { env: { ...process.env, KUBECONFIG: adminKubeconfig } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
+  await cluster().kubectl(["create", "deployment", "web", "--image=example.com/web:1"]);
+  await vi.waitFor(() => expect(said).toContain("added default/web: 0 ready"), { timeout: 60_000 });
+  await cluster().kubectl(["delete", "deployment", "web"]);
+  await vi.waitFor(() => expect(said).toContain("deleted default/web"), { timeout: 60_000 });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGINT");
+  expect(await ended).toBe(0);
+});
+
+async function platformWithProject() {
+  const platform = await startPlatform({ database: { pglite: join(folder, "platform") }, host: "127.0.0.1", port: 0 });
+  onTestFinished(() => platform.close());
+  const { id: workspaceId } = await platform.bootstrap.workspace("acme");
+  const { key } = await platform.bootstrap.key({
+    workspaceId,
+    role: "workspace.admin",
+    scope: { type: "workspace" },
+    description: "test",
+  });
+  const env = { ...process.env, SALLYPORT_URL: platform.url, SALLYPORT_KEY: key };
+  for (const node of nodes) {
+    const cli = (...args: string[]) => run(node, [inPackage("sallyport", "sallyport.mjs"), ...args], { env });
+    if (node === nodes[0]) await cli("projects", "create", "--name", "shop");
+    expect((await cli("projects", "list", "-o", "json")).stdout).toContain('"shop"');
+  }
+  return env;
+}
+
+test("the program, and the first example of @sallyport/api-client, ask a real platform", async () => {
+  const env = await platformWithProject();
+  if (!isLong) return;
+  const program = await readmeProgram("@sallyport/api-client", "projects.mjs");
+  for (const node of nodes) expect((await run(node, [program], { env })).stdout).toBe("shop\n");
+  const wrong = run(process.execPath, [program], { env: { ...env, SALLYPORT_KEY: "wrong" } });
+  await expect(wrong).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("API_KEY_INVALID") });
+});
+
+test("the program says its version, and brings no packages", async () => {
+  const { version, dependencies } = JSON.parse(await readFile(inPackage("sallyport", "package.json"), "utf8"));
+  expect(dependencies).toBeUndefined();
+  const bin = join(installed.folder, "node_modules/.bin");
+  for (const name of ["sallyport", "kubectl-sallyport"]) {
+    for (const node of nodes) {
+      const { stdout } = await run(node, [join(bin, name), "version"]);
+      expect(stdout).toContain(`sallyport ${version} `);
+    }
+  }
+  expect(await readFile(inPackage("sallyport", "THIRD-PARTY-LICENSES"), "utf8")).toMatch(/^undici [\d.]+\n\nMIT/m);
+});
