@@ -2,7 +2,7 @@ import { atOnce } from "../../../../base/at-once.ts";
 import type { Clock } from "../../../../base/clock.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
 import { adoptedProblems, type ReleaseRules, type RuleProblem, refOf } from "../../release-rules.ts";
-import { applyObject, isFailure, type Wish } from "../apply-object.ts";
+import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "../apply-object.ts";
 import type { Intent } from "../hands.ts";
 import { membersOf } from "../members.ts";
 import { isMember, type Membership } from "../membership.ts";
@@ -64,13 +64,6 @@ export async function dryRuns(
   const may = ({ resource, line }: Target): boolean =>
     !lacking.some((need) => need.resource === resource && need.namespace === line.manifest.metadata.namespace);
 
-  const created: string[] = [];
-  const adopted: Shown["adopted"][number][] = [];
-  const changed: Shown["changed"][number][] = [];
-  const recreated: Shown["recreated"][number][] = [];
-  const overrides: Shown["overrides"][number][] = [];
-  const settled = new Map<string, string>();
-  let unchanged = 0;
   const targets = wanted.targets.filter(may);
   const members = await membersOf(api, membership, targets, signal);
   const results = await atOnce(targets, AT_ONCE, async (target) => {
@@ -79,22 +72,7 @@ export async function dryRuns(
     if (isFailure(result) && result.isTemporary) throw result.cause ?? busy(result.message);
     return { ref: target.ref, result };
   });
-  for (const { ref, result } of results) {
-    if (isFailure(result)) {
-      found.push({ ref, message: result.message, ...(result.isAdoptable && { isAdoptable: true }) });
-      continue;
-    }
-    const against = result.adopted === undefined ? [] : adoptedProblems(result.adopted, intent.objects, rules);
-    found.push(...against);
-    if (against.length > 0) continue;
-    overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
-    if (result.adopted !== undefined) adopted.push({ ref, fields: result.fields, manifest: result.adopted });
-    else if (result.did === "created") created.push(ref);
-    else if (result.did === "changed") changed.push({ ref, fields: result.fields });
-    else if (result.did === "recreates") recreated.push({ ref, fields: result.fields });
-    else unchanged += 1;
-    if (result.mark !== undefined) settled.set(ref, result.mark);
-  }
+  const tried = sorted(results, intent, rules);
   const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
     if (seen === undefined) return [];
@@ -104,23 +82,51 @@ export async function dryRuns(
     return isKept ? [] : [target.ref];
   });
   const refs = ended.flat();
-  if (isDetach) changed.push(...refs.map((ref) => ({ ref, fields: LET_GO })));
+  const changed = [...tried.changed, ...(isDetach ? refs.map((ref) => ({ ref, fields: LET_GO })) : [])];
+  const { created, adopted, recreated } = tried;
   const fresh = new Set([...created, ...[...adopted, ...changed, ...recreated].map(({ ref }) => ref)]);
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
   const met = await whatIsMet(api, membership, workloads, signal);
   const pruned = isDetach ? [] : refs;
-  return {
-    created,
-    adopted,
-    changed,
-    recreated,
-    unchanged,
-    pruned,
-    met,
-    overrides,
-    problems: [...found, ...tooMany(recreated)],
-    settled,
-  };
+  return { ...tried, changed, pruned, met, problems: [...found, ...tried.problems, ...tooMany(recreated)] };
+}
+
+interface Tried {
+  readonly ref: string;
+  readonly result: Outcome | Failure;
+}
+
+/** By what came of each. */
+function sorted(
+  results: readonly Tried[],
+  { objects }: Pick<Intent, "objects">,
+  rules: ReleaseRules,
+): Omit<DryRun, "pruned" | "met"> {
+  const created: string[] = [];
+  const adopted: Shown["adopted"][number][] = [];
+  const changed: Shown["changed"][number][] = [];
+  const recreated: Shown["recreated"][number][] = [];
+  const overrides: Shown["overrides"][number][] = [];
+  const problems: RuleProblem[] = [];
+  const settled = new Map<string, string>();
+  let unchanged = 0;
+  for (const { ref, result } of results) {
+    if (isFailure(result)) {
+      problems.push({ ref, message: result.message, ...(result.isAdoptable && { isAdoptable: true }) });
+      continue;
+    }
+    const against = result.adopted === undefined ? [] : adoptedProblems(result.adopted, objects, rules);
+    problems.push(...against);
+    if (against.length > 0) continue;
+    overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
+    if (result.adopted !== undefined) adopted.push({ ref, fields: result.fields, manifest: result.adopted });
+    else if (result.did === "created") created.push(ref);
+    else if (result.did === "changed") changed.push({ ref, fields: result.fields });
+    else if (result.did === "recreates") recreated.push({ ref, fields: result.fields });
+    else unchanged += 1;
+    if (result.mark !== undefined) settled.set(ref, result.mark);
+  }
+  return { created, adopted, changed, recreated, unchanged, overrides, problems, settled };
 }
 
 function tooMany(recreated: Shown["recreated"]): readonly RuleProblem[] {
