@@ -37,11 +37,17 @@ export async function buildProgram(root: string, out: string): Promise<void> {
   writeFileSync(join(out, "package.json"), manifest);
 }
 
-/** Says what an older Node.js lacks. Code that V8 has compiled once is kept, where the person's system keeps such things. */
+/**
+ * Says what an older Node.js lacks. Code that V8 has compiled once is kept in a folder of the person's own: Node's default lies
+ * where each user of the machine may make it before, and with it what runs with the person's kubeconfig.
+ */
 function startOf(name: string): string {
   const lowest = PROGRAM.node.replace(">=", "");
   return `#!/usr/bin/env node
+import { mkdirSync } from "node:fs";
 import * as module from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 const [lowestMajor, lowestMinor] = [${lowest.replace(".", ", ")}];
@@ -49,7 +55,13 @@ if (major < lowestMajor || (major === lowestMajor && minor < lowestMinor)) {
   console.error(\`${name} needs Node.js ${lowest} or later: this is \${process.versions.node}\`);
   process.exit(1);
 }
-module.enableCompileCache();
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "sallyport", "compiled");
+try {
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  module.enableCompileCache(cache);
+} catch {
+  // A home that cannot be written to: it starts slower.
+}
 await import("./lib/${name}.js");
 `;
 }

@@ -3,7 +3,7 @@ import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-gr
 import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/kinds/lending.ts";
 import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
-import { escaped } from "../kernel/output.ts";
+import { textOf } from "../kernel/output.ts";
 import { CODES } from "./customer-cluster.ts";
 
 export interface ApprovalOptions {
@@ -75,9 +75,14 @@ export function approvalText({ minutes, isDecided, bindings }: Approval): string
   const lines = [
     isDecided ? "It is approved already." : `Saying yes approves it for ${minutes} minutes.`,
     ...(bindings.length > 0 ? ["These bindings are made as you, and removed when the grant is over:"] : []),
-    ...bindings.map(({ metadata: { name, namespace }, roleRef }) => `  in ${namespace}: ${roleRef.name}, as ${name}`),
+    ...bindings.map((binding) => `  ${placeOf(binding)}: ${binding.roleRef.name}, as ${binding.metadata.name}`),
   ];
-  return escaped(`${lines.join("\n")}\n`, "\n");
+  return textOf(lines);
+}
+
+/** An operation on nodes has its rights in no namespace. */
+export function placeOf({ metadata: { namespace } }: LentBinding): string {
+  return namespace === undefined ? "in the whole cluster" : `in ${namespace}`;
 }
 
 /**

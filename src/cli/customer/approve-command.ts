@@ -8,7 +8,7 @@ import { collectionPath } from "../../kube/objects/paths.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
-import { type Approval, approvalOf, approvalText, decisionOf } from "./approval.ts";
+import { type Approval, approvalOf, approvalText, decisionOf, placeOf } from "./approval.ts";
 import { currentOf } from "./current-params.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 import { grantNamed, ownName } from "./grants.ts";
@@ -71,7 +71,7 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
   }
   for (const binding of approval.bindings) {
     await made(client, binding, undefined, signal);
-    process.stdout.write(`${binding.roleRef.name} is lent in ${binding.metadata.namespace}\n`);
+    process.stdout.write(`${binding.roleRef.name} is lent ${placeOf(binding)}\n`);
   }
   return CODES.done;
 }
@@ -103,14 +103,16 @@ async function made(
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace } = binding.metadata;
-  const path = collectionPath(resources.roleBindings, namespace);
+  const isOfCluster = namespace === undefined;
+  const path = collectionPath(isOfCluster ? resources.clusterRoleBindings : resources.roleBindings, namespace);
   try {
     await client.exchange.json({ method: "POST", path, query: { dryRun }, body: binding }, signal);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.isAlreadyExists) return;
     if (!error.isForbidden) throw error;
-    const what = `you may not lend ${binding.roleRef.name} in ${namespace}: bind sallyport-lender there to a group of yours`;
+    const how = isOfCluster ? "ask who administers the cluster" : "bind sallyport-lender there to a group of yours";
+    const what = `you may not lend ${binding.roleRef.name} ${placeOf(binding)}: ${how}`;
     throw new FriendlyError(escaped(`${what} (${error.message})`, ""), { cause: error, exitCode: CODES.refused });
   }
 }

@@ -69,6 +69,7 @@ function friendly(error: unknown): unknown {
     return new FriendlyError(escaped(wordsOf(error), ""), { cause: error, exitCode: exitCodeOf(error) });
   }
   if (!(error instanceof Error) || error instanceof FriendlyError || error instanceof UsageError) return error;
+  if (error.name === "AbortError") return new UsageError("stopped; nothing was done", { cause: error });
   if ("code" in error && error.code === "ENOENT" && "path" in error) {
     return new FriendlyError(`there is no kubeconfig ${error.path}: name one with --kubeconfig`, { cause: error });
   }
@@ -79,8 +80,9 @@ function friendly(error: unknown): unknown {
 
 function wordsOf(error: ApiError): string {
   if (error.status === 0) return `the API server cannot be reached: ${error.message}`;
-  // A list of a kind that the server does not know.
-  if (error.isNotFound) return "this cluster has no Sallyport: is it the right --context?";
+  // Of a kind that the server does not know it says no more than that; else which object is missing.
+  const isOfKind = error.isNotFound && error.body?.details?.name === undefined;
+  if (isOfKind) return "this cluster has no Sallyport: is it the right --context?";
   return error.body?.message ?? error.message;
 }
 

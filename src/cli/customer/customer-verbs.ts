@@ -1,8 +1,11 @@
+import { objectName } from "../../crds/group.ts";
+import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
 import { type DebugSession, debugSessions } from "../../crds/kinds/debug-session.ts";
 import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../../crds/kinds/operation-policy.ts";
-import { UsageError } from "../kernel/command.ts";
+import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { currentOf } from "./current-params.ts";
+import { CODES } from "./customer-cluster.ts";
 import { decided } from "./decisions.ts";
 import { grantNamed, rolloutNamed } from "./grants.ts";
 import { openSessions, sessionsTable } from "./inside.ts";
@@ -71,12 +74,21 @@ async function requests({ client, namespace, signal }: Asked): Promise<Answer> {
 }
 
 async function show({ client, namespace, words: [id = ""], signal }: Asked): Promise<Answer> {
+  const name = objectName(id);
+  const grant = await client.get<AccessGrant>(accessGrants, { namespace, name }, signal);
   const rollout = await rolloutNamed(client, { namespace, id }, signal);
+  // The platform chooses the names of both; `approve` takes the request.
+  if (rollout !== undefined && grant !== undefined) {
+    const why = `a request and a release are both named ${name}: kubectl get accessgrants,rollouts ${name} shows them`;
+    throw new FriendlyError(`${why}. Approve neither`, { exitCode: CODES.conflict });
+  }
   if (rollout !== undefined) {
     const value = shownRollout(rollout);
     return { value, text: () => rolloutText(value) };
   }
-  const grant = await grantNamed(client, { namespace, id }, signal);
+  if (grant === undefined) {
+    throw new FriendlyError(`there is no request or release ${name} in ${namespace}`, { exitCode: CODES.notFound });
+  }
   const value = shownPlan(grant, await currentOf(client, grant.spec.commands, signal));
   return { value, text: () => planText(value) };
 }

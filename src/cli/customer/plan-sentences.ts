@@ -26,7 +26,7 @@ export function sentenceOf({ command, params = {} }: PlanLine, current: Current 
   const summary = operation?.summary.replace(/\.$/, "") ?? OTHER_SENTENCES[command];
   const rest = Object.entries(params)
     .filter(([name]) => !OBJECT.includes(name))
-    .map(([name, value]) => `${name} ${change(current[name], value)}`);
+    .map(([name, value]) => `${shown(name)} ${change(current[name], value)}`);
   const words = [objectOf(params), ...rest].filter((word) => word !== "");
   const does = summary ?? `Runs ${command}, which this program does not know`;
   return words.length === 0 ? does : `${does}: ${words.join(", ")}`;

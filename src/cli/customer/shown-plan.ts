@@ -1,6 +1,6 @@
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import { planHash } from "../../crds/plan.ts";
-import { escaped } from "../kernel/output.ts";
+import { textOf } from "../kernel/output.ts";
 import { type Current, sentenceOf } from "./plan-sentences.ts";
 
 /** A request as an approver reads it. */
@@ -74,7 +74,7 @@ export function planText(plan: ShownPlan): string {
     `${plan.name}: ${plan.title}`,
     `  deployment ${plan.deploymentId}, ${plan.risk}, asked by ${plan.requestedBy ?? "an unknown person"}`,
     `  ${stateOf(plan)}`,
-    ...(plan.reason ? [`  the vendor's reason: ${plan.reason.replaceAll("\n", "\n    ")}`] : []),
+    ...(plan.reason ? `  the vendor's reason: ${plan.reason.replaceAll("\n", "\n    ")}`.split("\n") : []),
     "The plan; each line runs once, with exactly these parameters:",
     ...plan.commands.flatMap(({ sentence, command, params, summary }, index) => [
       `  ${index + 1}. ${sentence}`,
@@ -84,7 +84,7 @@ export function planText(plan: ShownPlan): string {
     `  hash ${plan.planHash}`,
     ...plan.warnings,
   ];
-  return escaped(`${lines.join("\n")}\n`, "\n");
+  return textOf(lines);
 }
 
 function stateOf({ state, decidedBy, approvedUntil, decideBefore }: ShownPlan): string {

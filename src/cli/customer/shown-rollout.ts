@@ -1,5 +1,5 @@
 import type { Rollout, RolloutPlan } from "../../crds/kinds/rollout.ts";
-import { escaped } from "../kernel/output.ts";
+import { textOf } from "../kernel/output.ts";
 
 /** A release as an approver reads it. */
 export interface ShownRollout {
@@ -14,7 +14,8 @@ export interface ShownRollout {
   readonly approvalLine: string | null;
 }
 
-export function shownRollout({ metadata, spec, status }: Rollout): ShownRollout {
+export function shownRollout(rollout: Rollout): ShownRollout {
+  const { metadata, spec, status } = rollout;
   return {
     name: metadata.name,
     deploymentId: spec.deploymentId,
@@ -23,8 +24,15 @@ export function shownRollout({ metadata, spec, status }: Rollout): ShownRollout 
     state: status?.state ?? null,
     deadline: spec.deadline,
     plan: status?.plan ?? null,
-    approvalLine: status?.approvalLine ?? null,
+    approvalLine: approvalLineOf(rollout),
   };
+}
+
+/** Made here: the operator's own could be a line that does something else. Null: the operator does not wait for a person. */
+function approvalLineOf({ metadata: { name, namespace }, status }: Rollout): string | null {
+  if (status?.approvalLine === undefined || status.plannedDigest === undefined) return null;
+  const patch = JSON.stringify({ spec: { approvedDigest: status.plannedDigest } });
+  return `kubectl patch rout ${name} -n ${namespace} --type=merge -p '${patch}'`;
 }
 
 export function rolloutText({ name, deploymentId, action, version, ...rest }: ShownRollout): string {
@@ -35,7 +43,7 @@ export function rolloutText({ name, deploymentId, action, version, ...rest }: Sh
     ...(plan === null ? ["There is no plan yet."] : planLines(plan)),
     ...(approvalLine === null ? [] : ["It is approved with:", `  ${approvalLine}`]),
   ];
-  return escaped(`${lines.join("\n")}\n`, "\n");
+  return textOf(lines);
 }
 
 function planLines(plan: RolloutPlan): readonly string[] {

@@ -34,6 +34,11 @@ export function escaped(text: string, allowed: string): string {
   );
 }
 
+/** Lines for people: a line break in one of them is shown as its code, so that no text from elsewhere makes a line. */
+export function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${escaped(line, "")}\n`).join("");
+}
+
 function unit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

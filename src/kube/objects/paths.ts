@@ -27,11 +27,11 @@ export function withQuery(path: string, query: Query): string {
 }
 
 /**
- * One path segment. Names are checked because `encodeURIComponent` leaves dots alone, and `../..` as a name would walk
+ * One path segment. Names are checked because `encodeURIComponent` leaves dots alone, and `..` as a name would walk
  * to another resource: names come from objects that others wrote. RBAC names may hold colons and capitals.
  */
 function segment(name: string): string {
-  if (name === "" || name === "." || name === "../.." || name.includes("/") || name.includes("%")) {
+  if (name === "" || name === "." || name === ".." || name.includes("/") || name.includes("%")) {
     throw new Error(`not a name of an object: ${JSON.stringify(name)}`);
   }
   return encodeURIComponent(name);
