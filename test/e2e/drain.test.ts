@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "vitest";
+import { long } from "../../src/base/testing/long.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { eventually } from "../integration/wait.ts";
@@ -75,36 +76,40 @@ test("the node under the leading operator is drained amid a plan: the other repl
   );
 }, 400_000);
 
-test("a node is drained while no operator is ready: the disruption budget does not hold an operator that does not work", async () => {
-  const { scene } = cast();
-  // Nothing listens there. An operator that never reached the API server is not ready.
-  const wrong = { networkPolicy: { apiServer: { cidrs: ["192.0.2.1/32"] } } };
-  try {
-    await helm(scene, ["upgrade", RELEASE, CHART], wrong, soon());
-    await kubectl(scene, ["delete", "pods", "-n", SYSTEM, "-l", OPERATORS, "--wait=false"], soon());
-    const disabled = await eventually(
-      () => cast().pods("operator"),
-      (pods) => pods.length >= 2 && pods.every((pod) => !isReady(pod) && pod.status?.podIP !== undefined),
-      60_000,
-    );
-    const healthy = ["get", "pdb", "sallyport-operator", "-n", SYSTEM, "-o", "jsonpath={.status.currentHealthy}"];
+long(
+  "a node is drained while no operator is ready: the disruption budget does not hold an operator that does not work",
+  async () => {
+    const { scene } = cast();
+    // Nothing listens there. An operator that never reached the API server is not ready.
+    const wrong = { networkPolicy: { apiServer: { cidrs: ["192.0.2.1/32"] } } };
+    try {
+      await helm(scene, ["upgrade", RELEASE, CHART], wrong, soon());
+      await kubectl(scene, ["delete", "pods", "-n", SYSTEM, "-l", OPERATORS, "--wait=false"], soon());
+      const disabled = await eventually(
+        () => cast().pods("operator"),
+        (pods) => pods.length >= 2 && pods.every((pod) => !isReady(pod) && pod.status?.podIP !== undefined),
+        60_000,
+      );
+      const healthy = ["get", "pdb", "sallyport-operator", "-n", SYSTEM, "-o", "jsonpath={.status.currentHealthy}"];
+      await eventually(
+        () => kubectl(scene, healthy, soon()),
+        (count) => count === "0",
+        60_000,
+      );
+      await drain(disabled[0]?.spec.nodeName ?? "", 60);
+      const left = (await cast().pods("operator")).map(({ metadata }) => metadata.name);
+      expect(left).not.toContain(disabled[0]?.metadata.name);
+    } finally {
+      await upgradeSallyport(scene, {}, soon());
+    }
     await eventually(
-      () => kubectl(scene, healthy, soon()),
-      (count) => count === "0",
-      60_000,
+      () => cast().pods("operator"),
+      (pods) => pods.length === 2 && pods.every(isReady),
+      120_000,
     );
-    await drain(disabled[0]?.spec.nodeName ?? "", 60);
-    const left = (await cast().pods("operator")).map(({ metadata }) => metadata.name);
-    expect(left).not.toContain(disabled[0]?.metadata.name);
-  } finally {
-    await upgradeSallyport(scene, {}, soon());
-  }
-  await eventually(
-    () => cast().pods("operator"),
-    (pods) => pods.length === 2 && pods.every(isReady),
-    120_000,
-  );
-}, 300_000);
+  },
+  300_000,
+);
 
 interface Generated extends KubeObject {
   readonly metadata: KubeObject["metadata"] & { readonly generation?: number };

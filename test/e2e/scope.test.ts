@@ -1,4 +1,5 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect } from "vitest";
+import { long } from "../../src/base/testing/long.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, type PlanLine, soon, useCast } from "./cast.ts";
@@ -61,29 +62,33 @@ describe.each([
   { to: "namespaces", values: NARROW, kind: "roles", remaining: false },
   { to: "cluster", values: {}, kind: "clusterroles", remaining: true },
 ])("rbac.scope changed to $to amid a plan", ({ values, kind, remaining }) => {
-  test("the rights follow, each line runs once, and so does the next request", async () => {
-    const plan = lines(24);
-    const { id, approve } = await cast().ask(...plan);
-    await cast().approve(approve);
-    await eventually(
-      () => fates(id),
-      (ended) => ended.length >= 2,
-      60_000,
-    );
-    await upgradeSallyport(cast().scene, values, soon());
-    await cast().request(id, ({ execution: { state } }) => !["pending", "running"].includes(state));
-    expect(await fates(id)).toEqual(plan.map(() => "Succeeded"));
+  long(
+    "the rights follow, each line runs once, and so does the next request",
+    async () => {
+      const plan = lines(24);
+      const { id, approve } = await cast().ask(...plan);
+      await cast().approve(approve);
+      await eventually(
+        () => fates(id),
+        (ended) => ended.length >= 2,
+        60_000,
+      );
+      await upgradeSallyport(cast().scene, values, soon());
+      await cast().request(id, ({ execution: { state } }) => !["pending", "running"].includes(state));
+      expect(await fates(id)).toEqual(plan.map(() => "Succeeded"));
 
-    expect(await lendable()).toEqual([kind]);
-    expect((await clusterRoles()).length > 0).toBe(remaining);
-    expect(await mayI("agent", SHOP, "list", "pods")).toBe("yes");
-    expect(await mayI("agent", "default", "list", "pods")).toBe("no");
-    expect(await mayI("operator", "default", "create", "rolebindings")).toBe("no");
+      expect(await lendable()).toEqual([kind]);
+      expect((await clusterRoles()).length > 0).toBe(remaining);
+      expect(await mayI("agent", SHOP, "list", "pods")).toBe("yes");
+      expect(await mayI("agent", "default", "list", "pods")).toBe("no");
+      expect(await mayI("operator", "default", "create", "rolebindings")).toBe("no");
 
-    const next = await cast().ask(...lines(2));
-    await cast().approve(next.approve);
-    await cast().request(next.id, ({ execution: { state } }) => state === "succeeded");
-    for (const process of ["agent", "operator"] as const)
-      expect((await cast().pods(process)).every(isReady)).toBe(true);
-  }, 300_000);
+      const next = await cast().ask(...lines(2));
+      await cast().approve(next.approve);
+      await cast().request(next.id, ({ execution: { state } }) => state === "succeeded");
+      for (const process of ["agent", "operator"] as const)
+        expect((await cast().pods(process)).every(isReady)).toBe(true);
+    },
+    300_000,
+  );
 });

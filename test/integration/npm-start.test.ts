@@ -123,8 +123,12 @@ long("says so when the customer denies, and that nothing ran", async () => {
 
 it.each([
   ["while it starts", /Sallyport: a gate with two doors/],
-  ["with the control plane up", /cluster +https:/],
-  ...(isLong ? [["in the middle of the story", /engineer +raises access request/] as const] : []),
+  ...(isLong
+    ? ([
+        ["with the control plane up", /cluster +https:/],
+        ["in the middle of the story", /engineer +raises access request/],
+      ] as const)
+    : []),
 ] as const)("Ctrl-C %s leaves no process behind", async (_when, moment) => {
   const start = new Run(["--approve", "--exit"]);
   await start.says(moment);

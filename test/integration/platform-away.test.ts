@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { runAgent } from "../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../src/agent/kernel/config.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
@@ -115,17 +115,12 @@ long(
   300_000,
 );
 
-test("an agent that starts while the platform is away takes nothing for gone", async () => {
+long("an agent that starts while the platform is away takes nothing for gone", async () => {
   const managed = async (): Promise<unknown> => {
     const key = { namespace: GRANTS, name: objectName(world.deploymentId) };
     const found = await world.admin.get<DynamicObject>({ ...MANAGED }, key, signal());
     return (found?.status as { state?: string } | undefined)?.state;
   };
-  if (!running.has("agent")) {
-    const platform = await serve();
-    stack.defer(() => platform.close());
-    start("agent");
-  }
   await eventually(async () => (await managed()) === "Serving");
   await stop("agent");
   start("agent", { SALLYPORT_PLATFORM_URL: "http://127.0.0.1:9/" });

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { sleep, systemClock } from "../../src/base/clock.ts";
+import { long } from "../../src/base/testing/long.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
@@ -35,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(() => stack.disposeAsync(), 60_000);
 
-test("of two agents and two operators one each acts, and the others take over when it is killed", async () => {
+long("of two agents and two operators one each acts, and the others take over when it is killed", async () => {
   for (const replicas of [2, 3, 4]) await approvedScale(replicas);
   const [agent, operator] = [await leader("agent", agents), await leader("operator", operators)];
   const before = await figures();

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../src/api-client/client.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
+import { isLong } from "../../src/base/testing/long.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 import { Ledger } from "./ledger.ts";
 import { platformProcess } from "./platform-child.ts";
@@ -23,7 +24,8 @@ const LONGEST_MORE_MS = 1_500;
 const SEALING_KEY = "5a".repeat(32);
 
 const postgres = findPostgres();
-const databases = ["PGlite in a folder", ...(postgres === undefined ? [] : ["PostgreSQL"])];
+const onPglite = postgres === undefined || isLong ? ["PGlite in a folder"] : [];
+const databases = [...onPglite, ...(postgres === undefined ? [] : ["PostgreSQL"])];
 
 describe.each(databases)("a platform on %s, killed under load", (database) => {
   it("has every write that it acknowledged", { timeout: 120_000 + rounds * 120_000 }, async () => {

@@ -243,7 +243,7 @@ throughProxies(() => ({ at, platforms }), {
 });
 
 describe("an installation that is removed while a session is open", () => {
-  it("ends it at once, nothing waits for a controller that is gone, and the next installation sweeps", async () => {
+  long("ends it at once, nothing waits for a controller that is gone, and the next installation sweeps", async () => {
     await nextTunnel("tunnel-last");
     const session = await openSession(at, { mode: "exec" });
     const { typed, lastAtPodMs } = await beating(at, session);
