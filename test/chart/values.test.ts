@@ -100,6 +100,7 @@ describe("a combination that cannot work is refused with what to do", () => {
   test.each<readonly [string, object, object, string]>([
     ["no platform", { platform: { url: "" } }, {}, "--set platform.url=https://"],
     ["a platform without TLS", { platform: { url: "http://x.example.com" } }, {}, "must begin with https://"],
+    ["a role that goes round the policies", { releases: { enabled: true, role: "edit" } }, {}, "releases.role is edit"],
     ["no key", { runtimeKey: {} }, {}, "kubectl -n sallyport-system create secret generic sallyport-runtime-key"],
     ["two keys", { runtimeKey: { existingSecret: "a", value: "b" } }, {}, "keep existingSecret and remove value"],
     ["kube-system", {}, { namespace: "kube-system" }, "a namespace of its own"],

@@ -5,7 +5,7 @@ import { objectName } from "../../crds/group.ts";
 import type { Rollout, RolloutState, RolloutStatus } from "../../crds/kinds/rollout.ts";
 import { NOTHING_WANTED, type ReleaseRecord, type WantedRelease } from "./release-record.ts";
 import { newsOf, nextReleaseStep, type ReleaseFacts } from "./release-step.ts";
-import { wishOf } from "./wish.ts";
+import { isUnknown, wishOf } from "./wish.ts";
 
 const ID = `dep_${"d".repeat(28)}`;
 const OPERATION = `duop_${"1".repeat(28)}`;
@@ -184,6 +184,15 @@ const LEFT = saying("Pruned", "False", "SomeLeft", "1 stay: PersistentVolumeClai
 
 const OTHER_PLAN = saying("Approved", "False", "OtherPlanApproved", "another plan is approved");
 const UNANSWERED = all(saying("Planned", "True"), saying("Approved", "False", "DeadlinePassed", "not by noon"));
+
+test.each<[string, ReleaseRecord, boolean]>([
+  ["an update", record({ status: "updating", wanted: wanting({}) }), true],
+  ["an update that waits for machines", record({ status: "waiting-for-machines", wanted: wanting({}) }), true],
+  ["an update whose operation is known", record({ status: "waiting-for-machines" }), false],
+  ["a setup that waits for machines", setup("waiting-for-machines"), false],
+])("whether the list has to say first which update is under way: %s", (_, given, is) => {
+  expect(isUnknown(given)).toBe(is);
+});
 
 describe("what is reported", () => {
   test.each<[string, RolloutState, RolloutStatus, string]>([

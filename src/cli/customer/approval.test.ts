@@ -49,6 +49,14 @@ test("where the operator lends, the decision is all: as long as the plan allows,
   expect(approvalText(approval)).toBe("Saying yes approves it for 45 minutes.\n");
 });
 
+test("an operation on nodes has its rights in the whole cluster, and says so", () => {
+  const commands = [{ command: "kubernetes/cordon-node", params: { name: "node-1" }, summary: "keep pods away" }];
+  const plan = { requestId: "req_1", deploymentId: "dpl_1", risk: "mutating" as const, commands };
+  const approval = approvalOf(grant({ ...plan, planHash: planHash(plan) }, APPROVERS_LEND), NO_OPTIONS, NOW);
+  expect(approval.bindings).toMatchObject([{ kind: "ClusterRoleBinding" }]);
+  expect(approvalText(approval)).toContain("  in the whole cluster: sallyport-op-kubernetes-cordon-node, as ");
+});
+
 test("where approvers lend, the bindings are those of the plan, whatever lines the operator shows", () => {
   const lying = { ...APPROVERS_LEND, bindings: [LINE.replaceAll("scale", "delete-pod")] };
   for (const status of [APPROVERS_LEND, lying]) {

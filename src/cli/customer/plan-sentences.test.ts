@@ -42,15 +42,20 @@ test.each([
   expect(sentenceOf(line, current)).toEqual(sentence);
 });
 
-test("every parameter is in the sentence, whatever the vendor calls it", () => {
+test("every parameter is in the sentence, also under names that the vendor has chosen", () => {
   const params = fc.dictionary(
-    fc.stringMatching(/^[a-z]{1,8}$/),
+    fc.stringMatching(/^p[a-z]{4,8}$/),
     fc.oneof(fc.stringMatching(/^[a-z0-9-]{1,8}$/), fc.integer()),
   );
   fc.assert(
     fc.property(fc.constantFrom(...KNOWN, "acme/flush"), params, params, (command, given, current) => {
       const sentence = sentenceOf({ command, params: given }, current);
-      for (const value of Object.values(given)) expect(sentence).toContain(String(value));
+      for (const [name, value] of Object.entries(given)) expect(sentence).toContain(`${name} ${value}`);
     }),
   );
+});
+
+test("a name that looks like words of the sentence stands in quotes", () => {
+  const line = { command: "acme/flush", params: { "replicas 3 → 5, x": 1 } };
+  expect(sentenceOf(line)).toMatch(/: "replicas 3 → 5, x" 1$/);
 });

@@ -18,10 +18,12 @@ const ROLE = operationRole("release", "apply");
 
 function scene() {
   const cluster = new FakeCluster();
-  const access = new RolloutAccess(cluster.client(), { grantsNamespace: NAMESPACE, roleKind: "Role", role: ROLE });
+  const accessWith = (role: string): RolloutAccess =>
+    new RolloutAccess(cluster.client(), { grantsNamespace: NAMESPACE, roleKind: "Role", role });
+  const access = accessWith(ROLE);
   const ends = (): readonly (string | undefined)[] =>
     cluster.all(resources.roleBindings).map(({ metadata }) => metadata.annotations?.[EXPIRES_AT_ANNOTATION]);
-  return { cluster, access, ends };
+  return { cluster, access, accessWith, ends };
 }
 
 test("an account that goes with its rollout, and a binding in each namespace with its end", async () => {
@@ -56,6 +58,13 @@ test("a binding of the same end is left as it is; one that a crash has left with
   expect(cluster.changes().filter((change) => change === "delete rolebindings")).toEqual([]);
   await access.open("plan", rollout, ["shop"], at("12:30:00"), signal);
   expect(ends()).toEqual(["2026-01-01T12:30:00Z"]);
+});
+
+test("a binding of the role of before is made anew, as an operator with another setting finds it", async () => {
+  const { cluster, access, accessWith } = scene();
+  await access.open("rollout", rollout, ["shop"], at("13:00:00"), signal);
+  await accessWith("mine").open("rollout", rollout, ["shop"], at("13:00:00"), signal);
+  expect(cluster.all(resources.roleBindings)).toMatchObject([{ roleRef: { kind: "Role", name: "mine" } }]);
 });
 
 test("close takes both accounts with their bindings, also where a namespace is closed to us now", async () => {
