@@ -42,6 +42,8 @@ export class RolloutWorld {
   readonly log: string[] = [];
   readonly events: string[] = [];
   readonly broken: string[] = [];
+  /** Names of rollouts, each time that one begins to go back. */
+  readonly waysBack: string[] = [];
   readonly rights = new Map<string, "plan" | "rollout">();
   readonly cluster = new ReleaseCluster();
   readonly rollouts = new Map<string, Rollout>();
@@ -208,6 +210,7 @@ export class RolloutWorld {
     if (JSON.stringify(stored.status) === JSON.stringify(status)) return stored;
     const resourceVersion = String(Number(stored.metadata.resourceVersion) + 1);
     this.rollouts.set(name, { ...stored, metadata: { ...stored.metadata, resourceVersion }, status });
+    if (status.state === "RollingBack" && stored.status?.state !== "RollingBack") this.waysBack.push(name);
     const due = this.occasions.filter(
       (each) => each.name === name && each.state === status.state && (each.wave ?? status.wave) === status.wave,
     );
