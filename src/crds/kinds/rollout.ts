@@ -66,6 +66,7 @@ const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
 
 /** Of one deployment; more are not accepted. */
 const MAX_PLACES = 128;
+const MAX_TAKE_OVER = 50;
 const Count = Type.Integer({ minimum: 0, maximum: 10_000 });
 const ObjectRef = Type.String({
   maxLength: 320,
@@ -101,7 +102,7 @@ const Spec = Type.Object(
           name: Type.String({ maxLength: 253, pattern: "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" }),
         }),
         {
-          maxItems: 50,
+          maxItems: MAX_TAKE_OVER,
           "x-kubernetes-list-type": "atomic",
           description:
             "Objects whose fields the release takes back from their present managers. Left out: the customer's fields stay.",
@@ -192,6 +193,8 @@ const Status = Type.Object(
     /** The digest that an approval has to name: of what was planned. */
     plannedDigest: Type.Optional(Digest),
     plannedAt: Type.Optional(DateTime),
+    /** How many objects of spec.takeOver the plan knows: that list only grows. */
+    plannedTakeOver: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_TAKE_OVER })),
     /** Where its accounts may have rights: the accepted namespaces that it was planned with. */
     namespaces: Type.Optional(
       Type.Array(Type.String({ maxLength: 63 }), { maxItems: MAX_PLACES, "x-kubernetes-list-type": "atomic" }),

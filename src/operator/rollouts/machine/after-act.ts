@@ -3,7 +3,7 @@ import { timestamp } from "../../../kube/objects/conditions.ts";
 import type { Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
 import { authorityOver } from "./authority.ts";
 import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
-import { approvalLine, atWave, named, permitted } from "./said.ts";
+import { approvalLine, atWave, named, permitted, takeOverOf } from "./said.ts";
 import type { ContentRef } from "./trail.ts";
 import { heldBack, prunes, succeeded, takeBack } from "./while-it-runs.ts";
 
@@ -35,7 +35,8 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   const { plan, plannedDigest, problems, former, waves } = planned;
   const fields: Fields = {
     plan: { ...plan, overrides: plan.overrides ?? [], refused: problems.map((each) => ({ ...each })) },
-    ...{ plannedDigest, plannedAt: timestamp(planned.at), waves, namespaces: [...planned.namespaces] },
+    ...{ plannedDigest, plannedAt: timestamp(planned.at), plannedTakeOver: takeOverOf(rollout.spec) },
+    ...{ waves, namespaces: [...planned.namespaces] },
     ...{ formerContent: former?.name, formerDigest: former?.digest, approvalLine: undefined },
   };
   if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {

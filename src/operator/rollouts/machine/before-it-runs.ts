@@ -1,7 +1,7 @@
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
 import { conditionOf, end, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
-import { atWave, held, LOOK_AT_LEAST_MS, permitted, planAgain, windowClosed } from "./said.ts";
+import { atWave, held, LOOK_AT_LEAST_MS, permitted, planAgain, takeOverOf, windowClosed } from "./said.ts";
 import { byAge, formerOf, isRunning, trailOf } from "./trail.ts";
 
 /** From the claim on: accounts and bindings end with it, and the API server refuses a longer time. */
@@ -62,8 +62,9 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
   if (isTooLate(facts)) {
     return end("Failed", [["Approved", "False", "DeadlinePassed", `it was not approved by ${spec.deadline}`]]);
   }
-  // Fields that are to be taken over change what is shown: the approver is to see that plan.
-  if (spec.approvedDigest === undefined && !isOfThisWish(facts)) return planAgain("what is asked for has changed");
+  // Objects that are to be taken over change what is shown: the approver is to see that plan. A pause changes nothing of it.
+  const takesOverMore = takeOverOf(spec) > (status?.plannedTakeOver ?? 0);
+  if (spec.approvedDigest === undefined && takesOverMore) return planAgain("what is asked for has changed");
   // Without a digest no plan was shown, also where a policy says auto: objects of the customer are in the way.
   if (status?.plannedDigest === undefined) {
     return planAgeMs(facts) < TAKE_OVER_LOOK_MS ? wait(untilDeadline(facts)) : planning(facts);
@@ -109,7 +110,7 @@ function hasFormer({ rollout, siblings }: RolloutFacts): boolean {
   return formerOf(rollout, siblings) !== undefined;
 }
 
-/** The plan was made from what the spec says now. */
+/** The plan was made after the last word: an approval of a plan holds only if another look shows the same. */
 function isOfThisWish({ rollout }: RolloutFacts): boolean {
   return conditionOf(rollout, "Planned")?.observedGeneration === (rollout.metadata.generation ?? 0);
 }

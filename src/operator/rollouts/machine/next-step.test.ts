@@ -8,6 +8,8 @@ import type { RolloutFacts } from "./rollout-step.ts";
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const NOW = new Date("2026-01-01T10:00:00Z");
 const APPROVED = { approvedDigest: DIGEST };
+/** One object, named twice. */
+const TAKES_OVER = { takeOver: [1, 2].map(() => ({ kind: "Deployment", name: "web" })) };
 const at = (minutes: number): string => new Date(NOW.getTime() + minutes * 60_000).toISOString();
 
 interface Given extends Partial<Omit<RolloutFacts, "rollout">> {
@@ -109,6 +111,10 @@ describe("each pair of states, by what leads from one to the other", () => {
     ["AwaitingApproval", "wait", { status: inTheWay(1), accepted: [] }],
     ["AwaitingApproval", "wait", { status: inTheWay(1), siblings: sibling("Gating") }],
     ["AwaitingApproval", "end Failed", { status: inTheWay(1), spec: { deadline: at(0) } }],
+    ["AwaitingApproval", "wait", { spec: { pausedReason: "later" }, status: { conditions: [] } }],
+    ["AwaitingApproval", "go Planning", { spec: TAKES_OVER }],
+    ["AwaitingApproval", "wait", { spec: TAKES_OVER, status: { plannedTakeOver: 1 } }],
+    ["AwaitingApproval", "go Queued", { spec: { ...TAKES_OVER, ...APPROVED } }],
     ["AwaitingApproval", "go Queued", { spec: APPROVED }],
     ["AwaitingApproval", "go Queued", { policy: auto }],
     ["AwaitingApproval", "wait", { spec: { approvedDigest: DIGEST.replace("a", "b") } }],

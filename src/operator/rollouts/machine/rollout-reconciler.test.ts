@@ -160,6 +160,32 @@ describe("without a policy that says auto", () => {
     it.log.length = 0;
     await it.look("a");
     expect(it.log).toEqual(["Planning", "plan", "AwaitingApproval", "AwaitingApproval"]);
+    expect(it.rollout("a").status?.plannedTakeOver).toBe(1);
+  });
+
+  test("a pause makes no other plan: the line that approves stays, and counts for what is held then", async () => {
+    const it = world(MANUAL);
+    it.addContent("rel-1", V1);
+    it.add("a", "install", "rel-1");
+    await it.untilState("a", "AwaitingApproval");
+    const { approvalLine, plannedAt } = it.rollout("a").status ?? {};
+    for (const pausedReason of ["later", undefined, "later still"]) {
+      it.clock.advance(60_000);
+      it.say("a", { pausedReason } as Rollout["spec"]);
+      it.log.length = 0;
+      await it.look("a");
+      expect(it.log).toEqual(["AwaitingApproval"]);
+      expect(it.rollout("a").status).toMatchObject({
+        approvalLine,
+        plannedAt,
+        observedGeneration: it.rollout("a").metadata.generation,
+      });
+    }
+    it.approve("a");
+    await it.until(() => it.reason("a", "Applied") === "False/Paused");
+    expect([it.state("a"), it.log.filter((word) => word.startsWith("apply"))]).toEqual(["Queued", []]);
+    it.say("a", { pausedReason: undefined } as never);
+    await it.untilState("a", "Succeeded");
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import type { Rollout, RolloutSpec } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { type Fields, go, type RolloutFacts, type RolloutStep, type Said, type Wait, wait } from "./rollout-step.ts";
 
@@ -34,6 +34,11 @@ export function windowClosed({ window: { opensAt, problem } }: RolloutFacts): Sa
 
 export function isTimeOver({ rollout: { status }, now }: RolloutFacts): boolean {
   return !(now.getTime() < Date.parse(status?.until ?? ""));
+}
+
+/** How many objects the release may take over. A plan that knows fewer is not of this wish. */
+export function takeOverOf({ takeOver = [] }: Pick<RolloutSpec, "takeOver">): number {
+  return new Set(takeOver.map(({ kind, name }) => `${kind}/${name}`)).size;
 }
 
 /** The line with which the customer approves exactly this plan. It holds no text of the platform or the cluster. */
