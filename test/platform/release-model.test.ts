@@ -119,8 +119,9 @@ class Model {
     const status = nextStatus(this.row.status, { by: "retry" });
     if (status === undefined) return;
     this.retries += 1;
-    // What has drifted is put right by a redeploy: this agent acquires nothing for a retry of it.
-    if (isAcquired && this.row.status !== "refresh-failed") {
+    // What has drifted is applied anew.
+    if (this.row.status === "refresh-failed" && this.row.current_release_id !== null) this.target();
+    else if (isAcquired) {
       this.row = { ...this.row, ...advance(this.row, status, NOW), retry_requested: false };
       this.error = null;
     } else this.row.retry_requested = true;

@@ -104,7 +104,10 @@ export async function retryDeployment(call: Context, id: string): Promise<void> 
   const row = await getDeployment(call, id);
   if (!canRetry(row.status)) throw invalidTransition(row.status, "retry", []);
   const attemptedReleaseId = row.desired_release_id ?? row.current_release_id;
-  const set = { retry_requested: true, next_step_after: null };
+  // No attempt has failed there that could be made again: what is installed is applied anew, which is an update of its own.
+  const isOfInstalled = row.status === "refresh-failed" && row.current_release_id !== null;
+  const asked = isOfInstalled ? targetColumns(appliedAnew(call, row)) : { retry_requested: true };
+  const set = { ...asked, next_step_after: null };
   const data = { attemptedReleaseId, previousError: row.error };
   await changeByRequest(call, row, set, { type: "DeploymentRetryRequested", data, withActor: true });
 }
@@ -115,11 +118,16 @@ export async function redeployDeployment(call: Context, id: string): Promise<Upd
   if (row.status !== "running" && row.status !== "refresh-failed") {
     throw invalidTransition(row.status, "update-pending", []);
   }
-  const next = retarget(row, wish(call, { reason: "redeploy" }));
-  if (next?.operation == null) throw new Error("a running deployment takes a new target");
+  const next = appliedAnew(call, row);
   const data = { releaseId: row.current_release_id };
   await changeByRequest(call, row, targetColumns(next), { type: "DeploymentRedeployRequested", data });
   return next.operation;
+}
+
+function appliedAnew(call: Context, row: DeploymentRow) {
+  const next = retarget(row, wish(call, { reason: "redeploy" }));
+  if (next?.operation == null) throw new Error("a running deployment takes a new target");
+  return { ...next, operation: next.operation };
 }
 
 /** Null removes the pin: the deployment follows its channel again. */

@@ -35,3 +35,46 @@ onEachDatabase("a retry after another release was promoted", (world) => {
     expect(await read()).toMatchObject({ status: "running", currentReleaseId: mended, desiredReleaseId: null });
   });
 });
+
+onEachDatabase("a retry of what is not as it was released", (world) => {
+  const error = { code: "RESOURCE_DRIFT", message: "1 object is missing", internal: false };
+
+  it("applies the installed release anew, as an update of its own", async () => {
+    const site = await newSite(world);
+    const installed = await release(site);
+    await promote(site, installed);
+    const id = await site.deploy("shop");
+    const read = async () => (await site.call("GET", `/v1/deployments/${id}`)).body;
+    await site.report(id, "running", {}, { currentRelease: { releaseId: installed, version: null } });
+    await site.report(id, "refresh-failed", {}, { error });
+    expect((await site.call("POST", `/v1/deployments/${id}/retry`)).status).toBe(202);
+    const { updateState, ...asked } = await read();
+    expect(asked).toMatchObject({ status: "update-pending", retryRequested: false, currentReleaseId: installed });
+    expect(updateState.active).toMatchObject({
+      ...{ status: "queued", reasons: ["redeploy"], targetReleaseId: installed },
+    });
+    // Asked twice it is one update.
+    expect((await site.call("POST", `/v1/deployments/${id}/retry`)).body.code).toBe("INVALID_STATE_TRANSITION");
+    const { body: events } = await site.call("GET", `/v1/events?deploymentId=${id}&type=DeploymentRetryRequested`);
+    expect(events.data).toMatchObject([{ data: { attemptedReleaseId: installed, previousError: error } }]);
+
+    const operationId = updateState.active.id;
+    await site.report(id, "updating", { operationId });
+    await site.report(id, "running", { operationId }, { currentRelease: { releaseId: installed, version: null } });
+    expect(await read()).toMatchObject({
+      ...{ status: "running", error: null },
+      updateState: { active: null, latest: { id: operationId, status: "succeeded" } },
+    });
+  });
+
+  it("waits for its manager where no release is installed", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    await site.report(id, "running");
+    await site.report(id, "refresh-failed", {}, { error });
+    expect((await site.call("POST", `/v1/deployments/${id}/retry`)).status).toBe(202);
+    expect((await site.call("GET", `/v1/deployments/${id}`)).body).toMatchObject({
+      ...{ status: "refresh-failed", retryRequested: true },
+    });
+  });
+});
