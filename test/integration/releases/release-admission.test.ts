@@ -1062,3 +1062,29 @@ test("a role of the customer's own goes to the accounts of one rollout too, and 
   const removed = ["delete", "rolebinding", ROLLOUT_RUN, "-n", SHOP, "--dry-run=server"];
   expect(await run({ as: "operator", args: removed })).toMatchObject({ code: 0 });
 });
+
+test("a person lends that role to no account among the grants, by any name, and to others as they like", async () => {
+  const own = "acme-releases";
+  const { policies } = installation({ ...DEFAULT_NAMES, releaseRole: own });
+  const lends = (subject: object, kind = "RoleBinding") =>
+    run({ as: "admin", ...create(() => bound(kind, "own-role", { name: own }, subject)) });
+  const group = (name: string): object => ({ apiGroup: RBAC, kind: "Group", name });
+  const among = { kind: "ServiceAccount", name: grantAccount(ROLLOUT_UID), namespace: GRANTS };
+  // Until now nothing speaks against it.
+  expect(await lends(among)).toMatchObject({ code: 0 });
+  await cluster().apply(policies.filter(({ metadata }) => metadata.name === "sallyport-lending"));
+  const words = "the role of releases is lent by the operator alone";
+  await eventually(
+    () => lends(among),
+    ({ stderr }) => stderr.includes(words),
+  );
+  const names = [
+    { ...among, name: ROLLOUT_RUN },
+    user(`system:serviceaccount:${GRANTS}:${grantAccount(ROLLOUT_UID)}`),
+    ...["system:authenticated", "system:serviceaccounts", `system:serviceaccounts:${GRANTS}`].map(group),
+  ];
+  for (const subject of names) expect((await lends(subject)).stderr).toContain(words);
+  expect((await lends(among, "ClusterRoleBinding")).stderr).toContain(words);
+  const others = [user("ann@example.com"), { ...among, namespace: SHOP }];
+  for (const subject of others) expect(await lends(subject)).toMatchObject({ code: 0 });
+});

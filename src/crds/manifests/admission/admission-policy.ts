@@ -43,7 +43,7 @@ const API = "admissionregistration.k8s.io/v1";
 /**
  * Fail closed: an error of a policy refuses the write. A policy judges objects of our own group, or writes by our own
  * accounts, and stops no other write. One exception: `sallyport-lending` is evaluated on every write of a RoleBinding
- * or ClusterRoleBinding, by any account, and judges those that name a role of ours.
+ * or ClusterRoleBinding, by any account, and judges those that name a role of ours, or lend that of releases.
  */
 function constraints({ apiGroups, operations, resources }: Match): object {
   return {

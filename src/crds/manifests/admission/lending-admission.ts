@@ -11,7 +11,7 @@ import {
 } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
-import { forbid, MACHINE, type Named, validatingPolicy } from "./admission-policy.ts";
+import { forbid, MACHINE, type Named, quoted, validatingPolicy } from "./admission-policy.ts";
 import { clusterWide, LENT_ACCOUNTS, operatorOnly, outsideSystem } from "./operator-admission.ts";
 
 /** CEL: true where approvers lend. The chart's template has the release's setting in place of the mode. */
@@ -26,7 +26,7 @@ function approversLend({ lendingMode = "operator" }: InstallationNames): string 
  * binding in force after the operator has deleted it.
  */
 export function lending(names: InstallationNames): readonly Manifest[] {
-  const { grantsNamespace } = names;
+  const { grantsNamespace, releaseRole = RELEASE_ROLE } = names;
   const tiers = OPERATIONS.map(({ plugin, name, tier }) => `'${operationRole(plugin, name)}': '${tier}'`);
   const may = (resource: string): string =>
     `authorizer.group('${GROUP}').resource('${resource}').namespace('${grantsNamespace}')`;
@@ -40,7 +40,10 @@ export function lending(names: InstallationNames): readonly Manifest[] {
     },
     {
       matchConditions: [
-        { name: "of-an-operations-role", expression: `object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}')` },
+        {
+          name: "of-an-operations-role",
+          expression: `object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') || (${lendsReleaseRole(names)})`,
+        },
         {
           name: "not-by-the-operator-in-its-own-mode",
           expression: `${approversLend(names)} || !(${operator.expression})`,
@@ -57,6 +60,11 @@ export function lending(names: InstallationNames): readonly Manifest[] {
       ],
       validations: [
         forbid(
+          // An account of a grant would be held by no policy for releases.
+          `!variables.lends || !(object.roleRef.name in ['${RELEASE_ROLE}', '${releaseRole}'])`,
+          "the role of releases is lent by the operator alone, to the accounts of one rollout",
+        ),
+        forbid(
           `request.resource.resource == 'rolebindings' || (${clusterWide("object")})`,
           "an operation's role is lent in one namespace at a time, but for operations on objects without a namespace",
         ),
@@ -67,11 +75,6 @@ export function lending(names: InstallationNames): readonly Manifest[] {
         forbid(
           "!variables.lends || !variables.machine",
           "a service account or node cannot lend an operation's role: a person does",
-        ),
-        forbid(
-          // An account of a grant would be held by no policy for releases.
-          `!variables.lends || object.roleRef.name != '${RELEASE_ROLE}'`,
-          "the role of releases is lent by the operator alone, to the accounts of one rollout",
         ),
         forbid(
           `${nothingAdded("finalizers")} && ${nothingAdded("ownerReferences")}`,
@@ -97,16 +100,28 @@ export function lending(names: InstallationNames): readonly Manifest[] {
   );
 }
 
+/** CEL: what is bound to whom is new, or another one. The garbage collector writes bindings, too: it removes finalizers. */
+const LENDS =
+  "request.operation == 'CREATE' || has(object.subjects) != has(oldObject.subjects) || " +
+  "(has(object.subjects) && object.subjects != oldObject.subjects)";
+
+/**
+ * CEL: the role that the customer has made for releases comes to an account among the grants. Bound to anybody else it
+ * is the customer's own business.
+ */
+function lendsReleaseRole({ grantsNamespace, releaseRole = RELEASE_ROLE }: InstallationNames): string {
+  const groups = ["system:authenticated", "system:serviceaccounts", `system:serviceaccounts:${grantsNamespace}`];
+  return (
+    `object.roleRef.name == '${releaseRole}' && (${LENDS}) && has(object.subjects) && object.subjects.exists(s, ` +
+    `s.kind == 'ServiceAccount' ? has(s.namespace) && s.namespace == '${grantsNamespace}' : ` +
+    `s.kind == 'User' ? s.name.startsWith('system:serviceaccount:${grantsNamespace}:') : s.name in [${quoted(groups)}])`
+  );
+}
+
 /** CEL: whether this write lends something, and the one account that it lends to, or none. */
 function whatIsLent(grantsNamespace: string): readonly Named[] {
   return [
-    {
-      // The garbage collector, a service account, removes its finalizer from a binding that is being deleted.
-      name: "lends",
-      expression:
-        "request.operation == 'CREATE' || has(object.subjects) != has(oldObject.subjects) || " +
-        "(has(object.subjects) && object.subjects != oldObject.subjects)",
-    },
+    { name: "lends", expression: LENDS },
     {
       name: "account",
       expression:
