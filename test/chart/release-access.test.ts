@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
-import { DEFAULT_NAMES } from "../../src/crds/group.ts";
+import { DEFAULT_NAMES, RELEASE_ROLE } from "../../src/crds/group.ts";
 import { installation, openNamespaceToReleases, openReleases } from "../../src/crds/manifests/installation.ts";
 import { RELEASE_RESOURCES } from "../../src/crds/released/release-kinds.ts";
+import { loadOperatorConfig } from "../../src/operator/kernel/config.ts";
 import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
@@ -98,10 +99,34 @@ test("with a role of the customer's own the chart makes none, and the operator m
     [["bind"], ["acme-releases"]],
   ]);
   expect(envOf(podOf(objects, "sallyport-operator"))).toMatchObject({ SALLYPORT_RELEASES_ROLE: "acme-releases" });
-  const wanted = installation({ ...NAMES, releaseRole: "acme-releases" }).policies.find(
-    ({ kind, metadata }) => kind === "ValidatingAdmissionPolicy" && metadata.name === "sallyport-operator-bindings",
-  );
-  expect(one(objects, "ValidatingAdmissionPolicy", "sallyport-operator-bindings").spec).toEqual(wanted?.spec);
+  const { policies } = installation({ ...NAMES, releaseRole: "acme-releases" });
+  for (const policy of ["sallyport-operator-bindings", "sallyport-lending"]) {
+    const wanted = policies.find(
+      ({ kind, metadata }) => kind === "ValidatingAdmissionPolicy" && metadata.name === policy,
+    );
+    expect(JSON.stringify(wanted)).toContain("acme-releases");
+    expect(one(objects, "ValidatingAdmissionPolicy", policy).spec).toEqual(wanted?.spec);
+  }
+});
+
+test.each([
+  "admin",
+  "cluster-admin",
+  "edit",
+  "sallyport-operator",
+  "sallyport-op-kubernetes-logs",
+  RELEASE_ROLE,
+  "acme",
+])("as the role of releases, chart and operator judge %s alike", async (role) => {
+  const { code } = await helm.template({ ...on({ role }) });
+  const isTaken = (() => {
+    try {
+      return loadOperatorConfig({ SALLYPORT_RELEASES_ROLE: role }).releasesRole === role;
+    } catch {
+      return false;
+    }
+  })();
+  expect([code === 0, isTaken]).toEqual(Array(2).fill(role === RELEASE_ROLE || role === "acme"));
 });
 
 test("the operator reads what releases may install in opened namespaces, and writes nothing of it", async () => {

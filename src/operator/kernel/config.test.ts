@@ -32,10 +32,20 @@ test("all bad settings are told at once", () => {
 test.each([
   [{ SALLYPORT_GRANTS_NAMESPACE: "sallyport-system" }, "mint its own token"],
   [{ SALLYPORT_RENEW_DEADLINE: "14s" }, "SALLYPORT_RENEW_DEADLINE must be at least 2s shorter"],
-  [{ SALLYPORT_RELEASES_ROLE: "sallyport-op-kubernetes-logs" }, "the roles of operations are lent to grants"],
   [{ SALLYPORT_RETRY_PERIOD: "9s" }, "SALLYPORT_RETRY_PERIOD must be below the renew deadline divided by 1.2"],
 ])("settings that contradict each other are refused: %j", (env, words) => {
   expect(() => loadOperatorConfig(env)).toThrow(words);
+});
+
+test.each([
+  ["sallyport-op-kubernetes-logs", "be sallyport-op-release-apply, or a ClusterRole of your own"],
+  ["sallyport-operator", "the other roles of Sallyport are lent to others"],
+  ["edit", "be a ClusterRole of your own: edit lets a rollout read Secrets"],
+  ["A_Role", "be the name of a ClusterRole"],
+])("%s is no role that a rollout could be lent", (role, words) => {
+  expect(() => loadOperatorConfig({ SALLYPORT_RELEASES_ROLE: role })).toThrow(
+    new RegExp(`SALLYPORT_RELEASES_ROLE must .*${words}`),
+  );
 });
 
 test("a duration may be written in hours, as in the agent", () => {

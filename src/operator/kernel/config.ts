@@ -20,8 +20,6 @@ import {
   type LendingMode,
   NAMESPACE_NAME,
   OBJECT_NAME,
-  OPERATION_ROLE_PREFIX,
-  RELEASE_ROLE,
 } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
@@ -199,11 +197,6 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
   }
   if ([config.grantsNamespace, config.systemNamespace, config.debugNamespace].includes(config.releasesNamespace)) {
     found.push({ setting: "releasesNamespace", must: "be a namespace of its own: Secrets of releases are read there" });
-  }
-  const { releasesRole } = config;
-  if (releasesRole !== RELEASE_ROLE && releasesRole.startsWith(OPERATION_ROLE_PREFIX)) {
-    const must = `be ${RELEASE_ROLE} or a role of your own: the roles of operations are lent to grants`;
-    found.push({ setting: "releasesRole", must });
   }
   return found;
 }

@@ -73,7 +73,7 @@ export const RELEASE_SETTINGS: SettingsOf<ReleaseSettings> = {
     env: "SALLYPORT_RELEASES_ROLE",
     default: RELEASE_ROLE,
     doc: "ClusterRole that the accounts of a rollout are lent. The operator needs the right to bind it.",
-    parse: matching(OBJECT_NAME, "the name of a ClusterRole"),
+    parse: lendable,
   },
   releasesSecrets: {
     env: "SALLYPORT_RELEASES_SECRETS",
@@ -97,6 +97,24 @@ function readable(kind: string, of: string) {
     doc: `${of} of the namespace that a release may read and does not bring: names, and beginnings of names that end with \`*\`. Empty: none.`,
     parse: words(READ_PATTERN, "names, or beginnings of names with a *, such as shop-*"),
   };
+}
+
+/** Roles of every cluster that read Secrets and act as other accounts, which no policy of releases sees. */
+const ROUND_THE_POLICIES = ["admin", "cluster-admin", "edit"];
+const OUR_ROLES = "sallyport-";
+
+/** The chart refuses the same before it installs anything; a test compares the two. */
+function lendable(text: string): string {
+  const name = matching(OBJECT_NAME, "the name of a ClusterRole")(text);
+  if (name.startsWith(OUR_ROLES) && name !== RELEASE_ROLE) {
+    throw new Error(`${RELEASE_ROLE}, or a ClusterRole of your own: the other roles of Sallyport are lent to others`);
+  }
+  if (ROUND_THE_POLICIES.includes(name)) {
+    throw new Error(
+      `a ClusterRole of your own: ${name} lets a rollout read Secrets and act as other accounts, which no policy sees`,
+    );
+  }
+  return name;
 }
 
 /** Of a list with commas. */
