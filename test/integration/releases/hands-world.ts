@@ -321,7 +321,8 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
     { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs },
     { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
     { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
-    { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["list"] },
+    // As a role of the customer's own may be.
+    { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["get", "list", "create", "patch"] },
     { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list"] },
   ];
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: ROLE }, rules };

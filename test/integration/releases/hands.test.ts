@@ -54,6 +54,51 @@ describe("a plan", () => {
     expect((await hands.plan({ ...intent, former: [] }, signal())).plannedDigest).not.toBe(plannedDigest);
   });
 
+  test("says what does not run while it is updated, and what a way back would leave", async () => {
+    const shop = await world.namespace();
+    const updated = (strategy: object, name: string, image: string): ReleaseManifest => {
+      const { spec, ...rest } = deployment(shop, name, { image });
+      return { ...rest, spec: { ...(spec as object), strategy } };
+    };
+    const recreated = (name: string, image: string) => updated({ type: "Recreate" }, name, image);
+    // The API server refuses the change where it has filled these numbers in itself.
+    const oneByOne = { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } };
+    const former = [
+      member(recreated("db", "registry.example/db:1")),
+      member(recreated("same", "registry.example/db:1")),
+      member(deployment(shop, "api")),
+      member(updated(oneByOne, "turned", "registry.example/app:1")),
+    ];
+    await install(await world.intent("install", { objects: former, namespaces: [shop] }));
+    const policy: ReleaseManifest = {
+      ...{ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "new", namespace: shop } },
+      spec: { podSelector: { matchLabels: { app: "api" } } },
+    };
+    const objects = [
+      member(recreated("db", "registry.example/db:2")),
+      member(recreated("same", "registry.example/db:1")),
+      member(deployment(shop, "api", { image: "registry.example/app:2" })),
+      member(recreated("turned", "registry.example/app:1")),
+      member(policy),
+      member(configMap(shop, "new", {})),
+    ];
+    const hands = await world.hands();
+    const of = async (action: "install" | "update") =>
+      (await hands.plan(await world.intent(action, { objects, former, namespaces: [shop] }), signal())).plan;
+    const { changes = [], refused = [] } = await of("update");
+    expect(refused).toEqual([]);
+    const stops = ["db", "turned"].map(
+      (name) => `stops Deployment.apps/${shop}/${name} while its pods are replaced: its strategy is Recreate`,
+    );
+    expect(changes.slice(0, 3)).toEqual([
+      `leaves new NetworkPolicy.networking.k8s.io in ${shop} when it is taken back: the role of releases lacks delete`,
+      ...stops,
+    ]);
+    expect(changes.filter((line) => /^(stops|leaves)/.test(line))).toHaveLength(3);
+    // There is no way back from the first one.
+    expect(((await of("install")).changes ?? []).slice(0, 2)).toEqual(stops);
+  });
+
   test("collects what speaks against it: an immutable field, a strange object, a rule, labels, a lacking right", async () => {
     const shop = await world.namespace();
     await install(await world.intent("install", { objects: [member(deployment(shop, "api"))], namespaces: [shop] }));

@@ -11,6 +11,7 @@ import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { isAsWished } from "./fields/as-wished.ts";
 import { differences } from "./fields/difference.ts";
+import { stopsWorkload } from "./fields/interruption.ts";
 import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient, isOfReleaseAlone } from "./fields/managed-fields.ts";
 import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
@@ -34,6 +35,8 @@ export interface Outcome {
   readonly fields: readonly string[];
   /** Of an object that has all of it already, also as its own. */
   readonly mark?: string;
+  /** None of its pods runs while they are replaced. */
+  readonly stops?: boolean;
   /** It was the customer's, who has let the release have it: with what the release has applied to it. */
   readonly adopted?: LiveObject;
 }
@@ -256,7 +259,9 @@ function outcomeOf(
   const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
   const going = left.filter((field) => !isKept(field, wish));
   const fields = [...new Set([...going, ...differences(seen, applied)])];
-  if (fields.length > 0) return { did: "changed", overrides, fields };
+  if (fields.length > 0) {
+    return { did: "changed", overrides, fields, ...(stopsWorkload(seen, applied) && { stops: true }) };
+  }
   const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
   return isOwned ? leftAsItIs(seen, manifest, overrides) : { did: "unchanged", overrides, fields };
 }

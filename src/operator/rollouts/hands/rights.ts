@@ -20,6 +20,7 @@ const AGAIN_MS = 100;
 const VERBS = {
   apply: ["get", "list", "create", "patch"],
   prune: ["get", "delete"],
+  takeBack: ["delete"],
   detach: ["get", "patch"],
 } as const;
 export type Deed = keyof typeof VERBS;
@@ -45,13 +46,22 @@ export async function lackingRights(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<readonly Need[]> {
-  const isAllowed = ({ verb, resource, namespace }: Need): Promise<boolean> =>
-    selfSubjectAccessReview(exchange, { verb, group: resource.group, resource: resource.plural, namespace }, signal);
   const endsAtMs = clock.monotonicMs() + BINDING_READ_MS;
   for (let lacking = needs; ; ) {
-    const answers = await atOnce(lacking, AT_ONCE, isAllowed);
-    lacking = lacking.filter((_, index) => answers[index] === false);
+    lacking = await lackingNow(exchange, lacking, signal);
     if (lacking.length === 0 || clock.monotonicMs() >= endsAtMs) return lacking;
     await sleep(clock, AGAIN_MS, signal);
   }
+}
+
+/** The rights that the account lacks, where its binding is read already. */
+export async function lackingNow(
+  exchange: Exchange,
+  needs: readonly Need[],
+  signal: AbortSignal,
+): Promise<readonly Need[]> {
+  const isAllowed = ({ verb, resource, namespace }: Need): Promise<boolean> =>
+    selfSubjectAccessReview(exchange, { verb, group: resource.group, resource: resource.plural, namespace }, signal);
+  const answers = await atOnce(needs, AT_ONCE, isAllowed);
+  return needs.filter((_, index) => answers[index] === false);
 }

@@ -8,7 +8,7 @@ import { membersOf } from "../members.ts";
 import { isMember, type Membership } from "../membership.ts";
 import { whyKept } from "../prune.ts";
 import type { ReleaseApi } from "../release-api.ts";
-import { lackingRights, type Need, needsOf } from "../rights.ts";
+import { lackingNow, lackingRights, type Need, needsOf } from "../rights.ts";
 import type { ServedKinds } from "../served-kinds.ts";
 import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
@@ -87,8 +87,10 @@ export async function dryRuns(
   const fresh = new Set([...created, ...[...adopted, ...changed, ...recreated].map(({ ref }) => ref)]);
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
   const met = await whatIsMet(api, membership, workloads, signal);
+  const left = await leftWhenTakenBack(api, intent, targets, created, signal);
+  const risks = [...tried.stopped.map(stopLine), ...left].sort();
   const pruned = isDetach ? [] : refs;
-  return { ...tried, changed, pruned, met, problems: [...found, ...tried.problems, ...tooMany(recreated)] };
+  return { ...tried, changed, pruned, risks, met, problems: [...found, ...tried.problems, ...tooMany(recreated)] };
 }
 
 interface Tried {
@@ -101,7 +103,7 @@ function sorted(
   results: readonly Tried[],
   { objects }: Pick<Intent, "objects">,
   rules: ReleaseRules,
-): Omit<DryRun, "pruned" | "met"> {
+): Omit<DryRun, "pruned" | "met" | "risks"> & { readonly stopped: readonly string[] } {
   const created: string[] = [];
   const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];
@@ -109,6 +111,7 @@ function sorted(
   const overrides: Shown["overrides"][number][] = [];
   const problems: RuleProblem[] = [];
   const settled = new Map<string, string>();
+  const stopped: string[] = [];
   let unchanged = 0;
   for (const { ref, result } of results) {
     if (isFailure(result)) {
@@ -118,6 +121,7 @@ function sorted(
     const against = result.adopted === undefined ? [] : adoptedProblems(result.adopted, objects, rules);
     problems.push(...against);
     if (against.length > 0) continue;
+    if (result.stops === true) stopped.push(ref);
     overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
     if (result.adopted !== undefined) adopted.push({ ref, fields: result.fields, manifest: result.adopted });
     else if (result.did === "created") created.push(ref);
@@ -126,7 +130,32 @@ function sorted(
     else unchanged += 1;
     if (result.mark !== undefined) settled.set(ref, result.mark);
   }
-  return { created, adopted, changed, recreated, unchanged, overrides, problems, settled };
+  return { created, adopted, changed, recreated, unchanged, overrides, problems, settled, stopped };
+}
+
+function stopLine(ref: string): string {
+  return `stops ${ref} while its pods are replaced: its strategy is Recreate`;
+}
+
+/** Kinds of new objects that a failed rollout would leave where they are: the customer's own role may lack the right. */
+async function leftWhenTakenBack(
+  api: ReleaseApi,
+  { formerRef }: Intent,
+  targets: readonly Target[],
+  created: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (formerRef === undefined) return [];
+  const fresh = targets.filter(({ ref }) => created.includes(ref));
+  const lacking = await lackingNow(api.exchange, needsOf("takeBack", fresh), signal);
+  return lacking.map(
+    (need) =>
+      `leaves new ${kindOf(need)} in ${need.namespace} when it is taken back: the role of releases lacks delete`,
+  );
+}
+
+function kindOf({ resource }: Need): string {
+  return `${resource.kind}${resource.group === "" ? "" : `.${resource.group}`}`;
 }
 
 function tooMany(recreated: Shown["recreated"]): readonly RuleProblem[] {
@@ -141,9 +170,9 @@ function busy(message: string): ApiError {
 /** One problem for each kind and namespace. */
 function lackingProblems(lacking: readonly Need[]): readonly RuleProblem[] {
   const verbs = new Map<string, string[]>();
-  for (const { verb, resource, namespace } of lacking) {
-    const ref = `${resource.kind}${resource.group === "" ? "" : `.${resource.group}`}/${namespace}/`;
-    verbs.set(ref, [...(verbs.get(ref) ?? []), verb]);
+  for (const need of lacking) {
+    const ref = `${kindOf(need)}/${need.namespace}/`;
+    verbs.set(ref, [...(verbs.get(ref) ?? []), need.verb]);
   }
   return [...verbs].map(([ref, lacked]) => ({
     ref,

@@ -37,6 +37,7 @@ test("the digest covers the content, the action and the objects of each verb, in
     digest({ changed: [{ ref: "a", fields: [".x"] }] }),
     digest({ recreated: [{ ref: "a", fields: [".x"] }] }),
     digest({ pruned: ["a"] }),
+    digest({ risks: ["stops a"] }),
     digest({ overrides }),
     digest({}, { ...intent(), formerRef: { name: "rel-1", digest: "sha256:1" } }),
     digest({}, { ...intent(), formerRef: { name: "rel-1", digest: "sha256:2" } }),
@@ -115,14 +116,14 @@ test("no class of lines pushes another out, and each says how many more there ar
   const { changes = [] } = planned(intent(), shown).plan;
   expect(changes).toHaveLength(100);
   const count = (verb: string) => changes.filter((line) => line.startsWith(`${verb} `)).length;
-  expect(["delete", "pods", "has", "change", "create"].map(count)).toEqual([43, 13, 13, 13, 13]);
+  expect(["delete", "pods", "has", "change", "create"].map(count)).toEqual([51, 11, 11, 11, 11]);
   const cut = [...changes.entries()].filter(([, line]) => line.startsWith("and "));
   expect(cut.map(([at, line]) => `${at}: ${line}`)).toEqual([
-    "43: and 107 more of these",
-    "57: and 137 more of these",
-    "71: and 137 more of these",
-    "85: and 137 more of these",
-    "99: and 287 more of these",
+    "51: and 99 more of these",
+    "63: and 139 more of these",
+    "75: and 139 more of these",
+    "87: and 139 more of these",
+    "99: and 289 more of these",
   ]);
 });
 
@@ -164,5 +165,16 @@ test("what is made anew is counted, and stands before all else", () => {
     "delete Deployment.apps/shop/web and make it anew, because of what cannot be changed: .spec.selector",
     "delete Service/shop/old",
     "create Job/shop/a",
+  ]);
+});
+
+test("what does not run for a while stands after what is deleted, and before all else", () => {
+  const risks = ["leaves new ConfigMap in shop when it is taken back", "stops Deployment.apps/shop/web"];
+  const changed = [{ ref: "Deployment.apps/shop/web", fields: [".spec.template"] }];
+  const { plan } = planned(intent(), { ...NOTHING_SHOWN, pruned: ["Service/shop/old"], risks, changed });
+  expect(plan.changes).toEqual([
+    "delete Service/shop/old",
+    ...risks,
+    "change Deployment.apps/shop/web: .spec.template",
   ]);
 });

@@ -37,6 +37,8 @@ export interface Shown {
   readonly recreated: readonly Change[];
   readonly unchanged: number;
   readonly pruned: readonly string[];
+  /** Lines on what does not run for a while, and on what no way back takes away, sorted. */
+  readonly risks: readonly string[];
   /** Lines on what of the customer's the release comes to have to do with, sorted. */
   readonly met: readonly string[];
   readonly overrides: readonly (Override & { readonly ref: string })[];
@@ -48,12 +50,12 @@ export const MAX_RECREATED = 50;
 
 export const NOTHING_SHOWN: Shown = {
   ...{ created: [], adopted: [], changed: [], recreated: [], unchanged: 0, pruned: [] },
-  ...{ met: [], overrides: [], problems: [] },
+  ...{ risks: [], met: [], overrides: [], problems: [] },
 };
 
 /** The plan as the customer reads it, and the digest that an approval of it names. */
 export function planned(intent: Intent, shown: Shown, copies: readonly SecretCopy[] = []): Planned {
-  const { created, adopted, changed, recreated, pruned, unchanged, met } = shown;
+  const { created, adopted, changed, recreated, pruned, unchanged, risks, met } = shown;
   const copied = copies.map(({ ref }) => ref);
   const fresh = [...created, ...adopted.map(({ ref }) => ref)];
   const { read, accounts } = borrowed([...intent.objects, ...adopted], fresh, copied);
@@ -64,6 +66,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
       ...recreated.map(({ ref, fields }) => withFields(`delete ${ref} and make it anew${ENDS_IT}`, fields)),
       ...pruned.map((ref) => `delete ${ref}`),
     ],
+    risks,
     adopted.map(({ ref, fields }) => withFields(`adopts ${ref}${FROM_NOW_ON}`, fields)),
     uses,
     met,
@@ -89,7 +92,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   };
   return {
     plan,
-    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...met]),
+    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...met, ...risks]),
     problems,
     awaitsTakeOver,
   };
@@ -130,7 +133,7 @@ function bounded(classes: readonly (readonly string[])[]): readonly string[] {
 
 /**
  * Over what was shown: the content, the action, which objects are created, adopted, changed, deleted, and left with fields
- * of others, what it uses beside them, and the content that is gone back to. The same plan has the same digest after a crash;
+ * of others, what it uses beside them and stops, and the content that is gone back to. The same plan has the same digest after a crash;
  * a cluster that has changed since has another.
  */
 function plannedDigest(
