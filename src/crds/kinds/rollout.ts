@@ -66,12 +66,8 @@ const NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
 
 /** Of one deployment; more are not accepted. */
 const MAX_PLACES = 128;
-const MAX_TAKE_OVER = 50;
 const Count = Type.Integer({ minimum: 0, maximum: 10_000 });
-const ObjectRef = Type.String({
-  maxLength: 320,
-  description: "Kind.group/namespace/name.",
-});
+const ObjectRef = Type.String({ maxLength: 320, description: "Kind.group/namespace/name." });
 const ASKED = ["deploymentId", "action", "requestedAt", "deadline"];
 const OPTIONALLY_ASKED = ["contentName", "contentDigest", "version"];
 
@@ -102,7 +98,7 @@ const Spec = Type.Object(
           name: Type.String({ maxLength: 253, pattern: "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" }),
         }),
         {
-          maxItems: MAX_TAKE_OVER,
+          maxItems: 50,
           "x-kubernetes-list-type": "atomic",
           description:
             "Objects whose fields the release takes back from their present managers. Left out: the customer's fields stay.",
@@ -194,7 +190,7 @@ const Status = Type.Object(
     plannedDigest: Type.Optional(Digest),
     plannedAt: Type.Optional(DateTime),
     /** How many objects of spec.takeOver the plan knows: that list only grows. */
-    plannedTakeOver: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_TAKE_OVER })),
+    plannedTakeOver: Type.Optional(Count),
     /** Where its accounts may have rights: the accepted namespaces that it was planned with. */
     namespaces: Type.Optional(
       Type.Array(Type.String({ maxLength: 63 }), { maxItems: MAX_PLACES, "x-kubernetes-list-type": "atomic" }),
@@ -295,7 +291,6 @@ export const ROLLOUT = {
 } as const satisfies Kind;
 
 export const rollouts = resourceOf(ROLLOUT);
-
 export type Rollout = ObjectOf<typeof ROLLOUT>;
 export type RolloutSpec = Rollout["spec"];
 export type RolloutStatus = NonNullable<Rollout["status"]>;

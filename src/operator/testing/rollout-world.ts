@@ -191,13 +191,7 @@ export class RolloutWorld {
       writeRollout: (before, status) => this.#request(wordFor(status), () => this.#write(before, status)),
       redact: (text) => text.replaceAll("hunter2", "[redacted]"),
       hands: { ...this.#hands(), ...this.hands },
-      metrics: {
-        planned: () => undefined,
-        applied: () => undefined,
-        pruned: () => undefined,
-        phase: () => undefined,
-        ended: () => undefined,
-      },
+      metrics: { planned: ignored, applied: ignored, pruned: ignored, phase: ignored, ended: ignored },
       publisher: { rolloutBecame: (_, event, message) => void this.events.push(`${event}: ${message}`) },
     };
   }
@@ -296,6 +290,8 @@ export class RolloutWorld {
     await this.until(() => states.includes(this.state(name) ?? "Planning") && this.rollout(name).status !== undefined);
   }
 }
+
+const ignored = (): undefined => undefined;
 
 function wordFor({ state, waveOf }: RolloutStatus): string {
   const isWave = state === "Applying" || state === "Gating" || state === "RollingBack";

@@ -55,8 +55,11 @@ onEachDatabase("a retry of what is not as it was released", (world) => {
     });
     // Asked twice it is one update.
     expect((await site.call("POST", `/v1/deployments/${id}/retry`)).body.code).toBe("INVALID_STATE_TRANSITION");
-    const { body: events } = await site.call("GET", `/v1/events?deploymentId=${id}&type=DeploymentRetryRequested`);
-    expect(events.data).toMatchObject([{ data: { attemptedReleaseId: installed, previousError: error } }]);
+    const { items } = (await site.call("GET", "/v1/events", { query: { deploymentId: id } })).body;
+    const asks = items.filter(({ data }: { data: { type: string } }) => data.type.endsWith("Requested"));
+    expect(asks).toMatchObject([
+      { data: { type: "DeploymentRetryRequested", attemptedReleaseId: installed, previousError: error } },
+    ]);
 
     const operationId = updateState.active.id;
     await site.report(id, "updating", { operationId });
