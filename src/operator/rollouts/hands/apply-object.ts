@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../../base/is-record.ts";
 import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
 import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
@@ -16,7 +15,6 @@ import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient, isOfReleaseAlone } f
 import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
-import { markOf } from "./settled-objects.ts";
 
 export interface Failure {
   readonly message: string;
@@ -33,8 +31,6 @@ export interface Outcome {
   readonly overrides: readonly Override[];
   /** Fields that are different now. */
   readonly fields: readonly string[];
-  /** Of an object that has all of it already, also as its own. */
-  readonly mark?: string;
   /** None of its pods runs while they are replaced. */
   readonly stops?: boolean;
   /** It was the customer's, who has let the release have it: with what the release has applied to it. */
@@ -91,7 +87,7 @@ export async function applyObject(
       if (seen !== undefined && lasting !== undefined && !isAdopted && mayBeMadeAnew(seen, wish)) {
         return await madeAnew(api, wish, seen, { did: "recreates", fields: lasting, why: CANNOT_CHANGE }, signal);
       }
-      if (seen !== undefined && isSeenAsWished(seen, manifest, wish)) return leftAsItIs(seen, manifest, overrides);
+      if (seen !== undefined && isSeenAsWished(seen, manifest, wish)) return { did: "unchanged", overrides, fields: [] };
       const applied = await applyTo(api, manifest, seen, wish, signal);
       return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
     } catch (error) {
@@ -251,25 +247,17 @@ function outcomeOf(
   overrides: readonly Override[],
   wish: Wish,
 ): Outcome {
-  const { manifest, takesOver } = wish;
   if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
     return { did: "created", overrides, fields: [] };
   }
   // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
-  const left = takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
+  const left = wish.takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
   const going = left.filter((field) => !isKept(field, wish));
   const fields = [...new Set([...going, ...differences(seen, applied)])];
   if (fields.length > 0) {
     return { did: "changed", overrides, fields, ...(stopsWorkload(seen, applied) && { stops: true }) };
   }
-  const isOwned = isDeepStrictEqual(seen.metadata.managedFields, applied.metadata.managedFields);
-  return isOwned ? leftAsItIs(seen, manifest, overrides) : { did: "unchanged", overrides, fields };
-}
-
-/** An apply changes nothing of it, not even who owns what. */
-function leftAsItIs(seen: LiveObject, manifest: ReleaseManifest, overrides: readonly Override[]): Outcome {
-  const isWhole = overrides.length === 0;
-  return { did: "unchanged", overrides, fields: [], ...(isWhole && { mark: markOf(manifest, seen) }) };
+  return { did: "unchanged", overrides, fields };
 }
 
 /** A field has another type than its kind's: the API server says 500, and would say the same again. */

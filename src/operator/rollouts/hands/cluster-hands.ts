@@ -26,7 +26,6 @@ import { ReleaseSecrets, type SecretCopy, type SecretSource } from "./release-se
 import { type Deed, lackingRights, needsOf } from "./rights.ts";
 import { refOfPlace, type SecretPlace } from "./secret-places.ts";
 import { ServedKinds } from "./served-kinds.ts";
-import { SettledObjects } from "./settled-objects.ts";
 import {
   AT_ONCE,
   isAutoscaled,
@@ -59,14 +58,11 @@ const PLAN_MS = 600_000;
 /** To take a plan's account away, also when the plan was given up. */
 const CLOSE_MS = 15_000;
 
-const UNCHANGED: Outcome = { did: "unchanged", overrides: [], fields: [] };
-
 /** {@link RolloutHands} on a real API server. */
 export class ClusterHands implements RolloutHands {
   readonly #ports: HandsPorts;
   readonly #accounts: RolloutAccounts;
   readonly #kinds = new ServedKinds();
-  readonly #settled = new SettledObjects();
   readonly #secrets: ReleaseSecrets;
 
   constructor(ports: HandsPorts) {
@@ -101,7 +97,6 @@ export class ClusterHands implements RolloutHands {
     try {
       const api = await this.#accounts.open("plan", rollout, namespaces, until, signal);
       const dryRun = await dryRuns(ports, api, intent, namespaces, problems, signal);
-      this.#settled.planned(rollout.metadata.uid, dryRun.settled);
       const wanted = rollout.spec.action === "detach" ? [] : secretsOf(intent, intent.objects);
       const open = wanted.filter(({ namespace }) => namespaces.includes(namespace));
       const secrets = await this.#secrets.plan(api, intent, membership, open, clock, signal);
@@ -132,8 +127,6 @@ export class ClusterHands implements RolloutHands {
       const members = await membersOf(api, membership, found.targets, signal);
       const results = await atOnce(found.targets, AT_ONCE, async (target): Promise<Outcome | Failure> => {
         const listed = members.get(target.ref);
-        const { manifest } = target.line;
-        if (this.#settled.isSettled(intent.rollout.metadata.uid, target.ref, manifest, listed)) return UNCHANGED;
         const wanted = { ...wish(intent, target), recreates: shown.has(target.ref), isDryRun: false, listed };
         return applyObject(api, membership, wanted, signal);
       });
@@ -198,7 +191,6 @@ export class ClusterHands implements RolloutHands {
 
   async close(rollout: Rollout, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
     this.#accounts.forget(rollout.metadata.uid);
-    this.#settled.forget(rollout.metadata.uid);
     this.#secrets.forget(rollout.metadata.uid);
     await this.#ports.access.close(["plan", "rollout"], rollout, namespaces, signal);
   }

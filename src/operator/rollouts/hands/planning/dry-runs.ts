@@ -24,11 +24,6 @@ interface DryRunPorts {
   readonly rules: ReleaseRules;
 }
 
-interface DryRun extends Shown {
-  /** Marks of the objects that nothing is to be done to, by ref. */
-  readonly settled: ReadonlyMap<string, string>;
-}
-
 /** What is different of an object that is detached. */
 const LET_GO = [".metadata.labels", ".metadata.managedFields"];
 
@@ -46,7 +41,7 @@ export async function dryRuns(
   namespaces: readonly [string, ...string[]],
   problems: readonly RuleProblem[],
   signal: AbortSignal,
-): Promise<DryRun> {
+): Promise<Shown> {
   const refused = new Set(problems.map(({ ref }) => ref));
   const isDetach = intent.rollout.spec.action === "detach";
   const lines = isDetach ? [] : intent.objects.filter(({ manifest }) => !refused.has(refOf(manifest)));
@@ -59,7 +54,7 @@ export async function dryRuns(
   const unproved = await unprovedDryRuns(api, membership, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
   if (unproved !== undefined) {
-    return { ...NOTHING_SHOWN, settled: new Map(), problems: [{ ref: "", message: unproved }, ...found] };
+    return { ...NOTHING_SHOWN, problems: [{ ref: "", message: unproved }, ...found] };
   }
   const may = ({ resource, line }: Target): boolean =>
     !lacking.some((need) => need.resource === resource && need.namespace === line.manifest.metadata.namespace);
@@ -103,14 +98,13 @@ function sorted(
   results: readonly Tried[],
   { objects }: Pick<Intent, "objects">,
   rules: ReleaseRules,
-): Omit<DryRun, "pruned" | "met" | "risks"> & { readonly stopped: readonly string[] } {
+): Omit<Shown, "pruned" | "met" | "risks"> & { readonly stopped: readonly string[] } {
   const created: string[] = [];
   const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];
   const recreated: Shown["recreated"][number][] = [];
   const overrides: Shown["overrides"][number][] = [];
   const problems: RuleProblem[] = [];
-  const settled = new Map<string, string>();
   const stopped: string[] = [];
   let unchanged = 0;
   for (const { ref, result } of results) {
@@ -128,9 +122,8 @@ function sorted(
     else if (result.did === "changed") changed.push({ ref, fields: result.fields });
     else if (result.did === "recreates") recreated.push({ ref, fields: result.fields });
     else unchanged += 1;
-    if (result.mark !== undefined) settled.set(ref, result.mark);
   }
-  return { created, adopted, changed, recreated, unchanged, overrides, problems, settled, stopped };
+  return { created, adopted, changed, recreated, unchanged, overrides, problems, stopped };
 }
 
 function stopLine(ref: string): string {
