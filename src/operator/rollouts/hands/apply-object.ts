@@ -87,7 +87,8 @@ export async function applyObject(
       if (seen !== undefined && lasting !== undefined && !isAdopted && mayBeMadeAnew(seen, wish)) {
         return await madeAnew(api, wish, seen, { did: "recreates", fields: lasting, why: CANNOT_CHANGE }, signal);
       }
-      if (seen !== undefined && isSeenAsWished(seen, manifest, wish)) return { did: "unchanged", overrides, fields: [] };
+      if (seen !== undefined && isSeenAsWished(seen, manifest, wish))
+        return { did: "unchanged", overrides, fields: [] };
       const applied = await applyTo(api, manifest, seen, wish, signal);
       return { ...outcomeOf(seen, applied, overrides, wish), ...(isAdopted && { adopted: applied }) };
     } catch (error) {
