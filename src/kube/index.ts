@@ -21,6 +21,7 @@ export type {
 } from "./client/client-options.ts";
 export { type Connection, type ConnectionOptions, connect, type ExplicitEndpoint } from "./client/connection.ts";
 export { addFinalizer, removeFinalizer } from "./client/finalizers.ts";
+export { writeStatus } from "./client/status-writer.ts";
 export type { IssuedToken, PodLogOptions, Scale, TokenOptions } from "./client/subresources.ts";
 export {
   Controller,

@@ -3,15 +3,12 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import {
   Client,
   connect,
-  type DynamicObject,
   Informer,
   resources,
   silentLogger,
   systemClock,
 } from "../../../src/kube/index.ts";
-import { leanPodShape, runWidgetOperator } from "./widget-operator.ts";
-
-// The examples of docs/kube.md, which src/kube/index.test.ts holds against widget-operator.ts.
+import { leanPodShape } from "./lean-pod.ts";
 
 const cluster = useCluster();
 const soon = { timeout: 90_000, interval: 50 } as const;
@@ -23,47 +20,7 @@ async function adminClient(): Promise<Client> {
   return new Client(connection);
 }
 
-const widgets = { group: "example.com", version: "v1", kind: "Widget", plural: "widgets", namespaced: true };
-const definition = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "widgets.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Namespaced",
-    names: { kind: "Widget", plural: "widgets", singular: "widget" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
-      },
-    ],
-  },
-};
-
-test("the controller of the first example makes a config map for each widget, and stops in order", async () => {
-  const client = await adminClient();
-  await client.create(resources.customResourceDefinitions, definition, never);
-  const widget = {
-    apiVersion: "example.com/v1",
-    kind: "Widget",
-    metadata: { name: "w", namespace: "default" },
-    spec: { colour: "red" },
-  };
-  await vi.waitFor(() => client.create(widgets, widget, never), soon);
-  const stop = new AbortController();
-  const run = runWidgetOperator({ kubeconfig: cluster().adminKubeconfig }, stop.signal);
-  await vi.waitFor(async () => {
-    const made = await client.get<DynamicObject>(resources.configMaps, { namespace: "default", name: "w" }, never);
-    expect(made).toMatchObject({ data: { colour: "red" }, metadata: { ownerReferences: [{ name: "w" }] } });
-  }, soon);
-  stop.abort();
-  await run;
-});
-
-test("the shape of the second example reads pods", async () => {
+test("the shape in docs/kube.md reads pods", async () => {
   const client = await adminClient();
   const stop = new AbortController();
   const pods = new Informer({

@@ -12,6 +12,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { LIBRARIES, PACKAGES } from "../../../scripts/packages/package-table.ts";
 import { isLong, long } from "../../../src/base/testing/long.ts";
 import { startPlatform } from "../../../src/platform/server.ts";
+import { copyExample, expectPages } from "./example-operator.ts";
 import { type InstalledPackages, installPackages } from "./installed-packages.ts";
 
 // Each change is held to what is quick: two packages that are built, packed, installed and used. The declarations of the API's
@@ -30,7 +31,7 @@ let nodes: readonly string[] = [process.execPath];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sallyport-packages-"));
   const others = isLong ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`] : [];
-  installed = await installPackages(folder, BUILT, ["prom-client@15", ...others]);
+  installed = await installPackages(folder, BUILT, ["prom-client@15", "pino@10", ...others]);
   if (isLong) nodes = [inPackage(OLDEST, "bin/node"), process.execPath];
 }, 600_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -161,6 +162,11 @@ test("the first example of @sallyport/kube follows a real cluster", async () => 
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGINT");
   expect(await ended).toBe(0);
+});
+
+test("the example operator publishes pages in a real cluster, with two replicas", async () => {
+  await copyExample(installed.folder);
+  for (const node of nodes) await expectPages(cluster(), installed.folder, node);
 });
 
 async function platformWithProject() {
