@@ -53,7 +53,6 @@ export const RECEIPT_WORDS: Words = {
   "body.receipts[].receipt.window.until": ["when it was to close", AT],
   "body.receipts[].receipt.state": ["state of the grant", "Completed"],
   "body.receipts[].receipt.endedAt": ["when the operator saw the end", AT],
-  "body.receipts[].receipt.lines": ["empty: there was no approval", []],
   "body.receipts[].receipt.lines[].index": ["which command of the plan", 0],
   "body.receipts[].receipt.lines[].state": ["what became of it", "Succeeded"],
   "body.receipts[].receipt.lines[].commandId": ["the platform's own id", "cmd_0123456789abcdefghijklmnopqr"],
