@@ -241,7 +241,12 @@ describe("what is reported of a grant", () => {
     expect(decide({ grant: over })).toMatchObject([{ report: { outcome: "denied", at: status.endedAt } }]);
     const linked = grant({ ...status, receipt: { sequence: 1, digest } }, over.spec);
     expect(decide({ grant: linked }).slice(1)).toEqual([
-      { do: "reportReceipt", key: "receipt", deploymentId: DEPLOYMENT, report: { requestId: REQUEST, digest, receipt } },
+      {
+        do: "reportReceipt",
+        key: "receipt",
+        deploymentId: DEPLOYMENT,
+        report: { requestId: REQUEST, digest, receipt },
+      },
     ]);
     expect(decide({ grant: linked, answered: new Set(["denied", "receipt"]) })).toEqual([]);
   });

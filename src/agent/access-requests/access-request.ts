@@ -1,4 +1,9 @@
-import type { ApprovalReport, DecisionReport, PendingRequest, ReceiptReport } from "../../contract/access-requests/access-relay.ts";
+import type {
+  ApprovalReport,
+  DecisionReport,
+  PendingRequest,
+  ReceiptReport,
+} from "../../contract/access-requests/access-relay.ts";
 import { GROUP, objectName, VERSION } from "../../crds/group.ts";
 import { ACCESS_GRANT, type AccessGrant, type AccessGrantSpec } from "../../crds/kinds/access-grant.ts";
 import { PLAN_HASH_VERSION, planHash } from "../../crds/plan.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { Errors } from "typebox/value";
 import { expect, test } from "vitest";
-import { Receipt, RECEIPT_BYTES, receiptDigest } from "../../contract/access-requests/receipts.ts";
+import { RECEIPT_BYTES, Receipt, receiptDigest } from "../../contract/access-requests/receipts.ts";
 import { canonicalJson as platformJson } from "../../contract/operations/plan-hash.ts";
 import { canonicalJson } from "../../crds/canonical-digest.ts";
 import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
@@ -34,10 +34,13 @@ const params = fc.dictionary(fc.string({ maxLength: 8 }), fc.jsonValue({ maxDept
 const grants = fc
   .record({
     title: words(256),
-    commands: fc.array(fc.record({ command: fc.constant("kubernetes/scale"), summary: words(64), params: maybe(params) }), {
-      minLength: 1,
-      maxLength: 50,
-    }),
+    commands: fc.array(
+      fc.record({ command: fc.constant("kubernetes/scale"), summary: words(64), params: maybe(params) }),
+      {
+        minLength: 1,
+        maxLength: 50,
+      },
+    ),
     decided: fc.constantFrom({ deniedReason: "no" }, { approvedForMinutes: 5 }, {}),
     decidedBy: maybe(words(512)),
     revoked: maybe(fc.record({ revokedReason: words(1024), revokedBy: words(512) })),
@@ -86,7 +89,11 @@ test("a grant that is not over, or of which something runs, has no receipt", () 
   const link = { sequence: 1 };
   expect(receiptOf(stored(newGrant(), over), link)).toBeDefined();
   const running = { index: 0, state: "Running", commandId: "cmd_1" } as const;
-  for (const status of [{ ...over, commands: [running] }, { state: "Approved" } as const, { state: "Revoked" } as const]) {
+  for (const status of [
+    { ...over, commands: [running] },
+    { state: "Approved" } as const,
+    { state: "Revoked" } as const,
+  ]) {
     expect(receiptOf(stored(newGrant(), status), link)).toBeUndefined();
   }
 });

@@ -98,7 +98,9 @@ export function receiptOf(grant: AccessGrant): DigestedReceipt {
   const { name } = grant.metadata;
   const linked = linkedReceipt(grant);
   if (linked === undefined) {
-    const why = isSettled(grant) ? "the operator has not written it yet" : "it is not over, or something of it still runs";
+    const why = isSettled(grant)
+      ? "the operator has not written it yet"
+      : "it is not over, or something of it still runs";
     throw new FriendlyError(`${name} has no receipt: ${why}`, { exitCode: CODES.notFound });
   }
   if (linked.digest !== grant.status?.receipt?.digest) {

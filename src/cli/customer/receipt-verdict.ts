@@ -1,9 +1,7 @@
-import { Receipt } from "../../contract/access-requests/receipts.ts";
+import { ReceiptDocument } from "../../contract/access-requests/receipts.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
-import { Strict } from "../../contract/wire/schema.ts";
 import { canonicalDigest } from "../../crds/canonical-digest.ts";
 import type { DigestedReceipt } from "../../crds/receipt.ts";
-import Type from "typebox";
 
 /** One document and where it was found, as `FILE` or `FILE:LINE`. */
 export interface Found {
@@ -29,8 +27,6 @@ export interface ReceiptsVerdict {
 interface Told extends DigestedReceipt {
   readonly where: string;
 }
-
-const Document = Strict({ digest: Type.String({ pattern: "^sha256:[0-9a-f]{64}$" }), receipt: Receipt });
 
 /** A document, a list of documents, or one on each line. */
 export function documentsIn(text: string, name: string): readonly Found[] {
@@ -59,7 +55,7 @@ export function verdictOn(found: readonly Found[], head?: string): ReceiptsVerdi
   const problems: string[] = [];
   const told: Told[] = [];
   for (const { where, value } of found) {
-    const problem = misfit(Document, value, ["digest", "receipt"]);
+    const problem = misfit(ReceiptDocument, value, ["digest", "receipt"]);
     if (problem !== undefined) {
       problems.push(`${where} is no receipt: ${problem}`);
       continue;

@@ -6,8 +6,8 @@ import { NAMESPACE, RESOURCE_PLURAL } from "../wire/pasted-line.ts";
 import { MANAGER } from "../wire/roles.ts";
 import { routes } from "../wire/route.ts";
 import { AccessRequestId, Bounded, DeploymentId, FreeMap, Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
-import { RECEIPT_BYTES } from "./receipts.ts";
 import { AccessRequestStatusWord, DECISION_OUTCOMES, IDENTITIES, PlanLine } from "./access-requests.ts";
+import { RECEIPT_BYTES } from "./receipts.ts";
 
 // One bad item never fails the others (§17): ids and texts of items are only bounded here, and judged one by one.
 const RequestRef = Type.String({ minLength: 1, maxLength: 128 });

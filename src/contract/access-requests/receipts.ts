@@ -60,6 +60,9 @@ export const Receipt = Strict({
 });
 export type Receipt = Static<typeof Receipt>;
 
+/** As a file holds it, and as the platform serves it with more. */
+export const ReceiptDocument = Strict({ digest: Digest, receipt: Receipt });
+
 /** `sha256:` and 64 hex digits over the RFC 8785 form of any JSON. @throws Error on what JSON cannot carry unharmed */
 export function receiptDigest(value: unknown): string {
   return `sha256:${createHash("sha256").update(canonicalJson(value)).digest("hex")}`;

@@ -87,7 +87,13 @@ test.each<readonly [string, AccessGrant, string, readonly GrantAction["do"][], s
     ["linkReceipt"],
     "Expired",
   ],
-  ["revoked after the end", edited(settled(open, at("11:00:00")), { revokedReason: "x" }), "11:01:00", ["linkReceipt"], "Expired"],
+  [
+    "revoked after the end",
+    edited(settled(open, at("11:00:00")), { revokedReason: "x" }),
+    "11:01:00",
+    ["linkReceipt"],
+    "Expired",
+  ],
 ])("%s", (_, of, now, actions, state) => {
   expect(does(of, at(now))).toEqual(actions);
   expect(settled(of, at(now)).status?.state).toBe(state);
@@ -349,12 +355,15 @@ describe("the receipt", () => {
   });
   const done = {
     invocationOf: () =>
-      invocation({}, {
-        state: "Succeeded",
-        startedAt: "2026-01-01T10:09:00Z",
-        finishedAt: "2026-01-01T10:11:00Z",
-        result: { replicas: 5 },
-      }),
+      invocation(
+        {},
+        {
+          state: "Succeeded",
+          startedAt: "2026-01-01T10:09:00Z",
+          finishedAt: "2026-01-01T10:11:00Z",
+          result: { replicas: 5 },
+        },
+      ),
   };
 
   test("waits until what runs has ended, and until that is stored", () => {

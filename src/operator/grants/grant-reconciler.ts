@@ -83,7 +83,8 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     } else if (action.do === "linkReceipt") {
       const linked = await ports.linkReceipt(grant, context.signal);
       if (linked === "again") return { requeueAfterMs: AFTER_CONFLICT_MS };
-      if (linked === "no deployment") context.log.debug({ name: grant.metadata.name }, "receipt waits for its deployment");
+      if (linked === "no deployment")
+        context.log.debug({ name: grant.metadata.name }, "receipt waits for its deployment");
     } else result = { requeueAfterMs: action.afterMs };
   }
   return result;

@@ -118,7 +118,13 @@ test("neither a stolen operator, nor a stolen agent, nor an approver changes wha
   if (grant === undefined) throw new Error("no grant");
   const { name } = grant.metadata;
   const status = (client: Client, body: object) =>
-    client.patch(accessGrants, { namespace: GRANTS, name }, { type: "merge", body: { status: body } }, STATUS, signal());
+    client.patch(
+      accessGrants,
+      { namespace: GRANTS, name },
+      { type: "merge", body: { status: body } },
+      STATUS,
+      signal(),
+    );
   const commands = grant.status?.commands ?? [];
   const other = `sha256:${"0".repeat(64)}`;
   const conditions = grant.status?.conditions?.filter(({ type }) => type !== "IdentityVerified");

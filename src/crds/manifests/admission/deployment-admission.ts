@@ -30,7 +30,11 @@ export function deploymentAcceptance(names: InstallationNames): readonly Manifes
     .join(" || ");
   return validatingPolicy(
     "sallyport-deployment-acceptance",
-    { apiGroups: [GROUP], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["manageddeployments", "manageddeployments/status"] },
+    {
+      apiGroups: [GROUP],
+      operations: ["CREATE", "UPDATE", "DELETE"],
+      resources: ["manageddeployments", "manageddeployments/status"],
+    },
     {
       matchConditions: [{ name: "made-by-an-account-of-sallyport", expression: ours }],
       variables: NOW_AND_WAS,

@@ -22,7 +22,10 @@ onEachDatabase("receipts", (world) => {
     const request = await asked(site);
     const report = deniedReceipt(request);
     expect((await get(site.viewer, `/${request.id}/receipt`)).status).toBe(404);
-    expect(await told(site, report)).toEqual({ recorded: 1, results: [{ requestId: request.id, outcome: "recorded" }] });
+    expect(await told(site, report)).toEqual({
+      recorded: 1,
+      results: [{ requestId: request.id, outcome: "recorded" }],
+    });
     expect((await told(site, report)).results).toMatchObject([{ outcome: "duplicate" }]);
     const early = (await get(site.viewer, `/${request.id}/receipt`)).body;
     expect(early).toMatchObject({ digest: report.digest, receipt: report.receipt, misfits: ["decision"] });
@@ -126,7 +129,12 @@ describe("what a receipt says against what the platform knows", () => {
     ["another approver", {}, knownWith({ decisions: [{ ...approval, by: "eve" }] }), ["decision"]],
     ["another window", {}, knownWith({ decisions: [{ ...approval, approvedUntil: denied.endedAt }] }), ["decision"]],
     ["no approval known", {}, knownWith({ decisions: [] }), ["decision"]],
-    ["a revocation unsaid", {}, knownWith({ decisions: [approval, { ...approval, outcome: "revoked" }] }), ["decision"]],
+    [
+      "a revocation unsaid",
+      {},
+      knownWith({ decisions: [approval, { ...approval, outcome: "revoked" }] }),
+      ["decision"],
+    ],
     ["a denial against an approval", { decision: denied.decision, window: null }, {}, ["decision"]],
     [
       "revoked before the platform knew, which was told as a denial",

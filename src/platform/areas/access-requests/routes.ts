@@ -7,8 +7,8 @@ import { toClaimed } from "../commands/record.ts";
 import { create } from "./create.ts";
 import { queue, recordOf, reject, requireRequest } from "./gate.ts";
 import { asOf } from "./lifecycle.ts";
-import { kubectlApprove, toPending, toRecord, withApproval } from "./record.ts";
 import { receiptOf, receipts } from "./receipts.ts";
+import { kubectlApprove, toPending, toRecord, withApproval } from "./record.ts";
 import { approvals, decisions, materialized, pending } from "./relay.ts";
 import { commandsOf, listRequests } from "./store.ts";
 
