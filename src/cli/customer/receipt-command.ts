@@ -94,7 +94,7 @@ function numberOf({ status }: AccessGrant): number {
 }
 
 /** @throws FriendlyError when there is none; or when the grant says something else than the operator has written */
-export function receiptOf(grant: AccessGrant): DigestedReceipt {
+function receiptOf(grant: AccessGrant): DigestedReceipt {
   const { name } = grant.metadata;
   const linked = linkedReceipt(grant);
   if (linked === undefined) {
@@ -110,7 +110,7 @@ export function receiptOf(grant: AccessGrant): DigestedReceipt {
   return linked;
 }
 
-export function receiptsText(receipts: readonly DigestedReceipt[], output: string | undefined): string {
+function receiptsText(receipts: readonly DigestedReceipt[], output: string | undefined): string {
   if (output === undefined) return receipts.map((each) => `${escaped(canonicalJson(each), "")}\n`).join("");
   return render(receipts.length === 1 ? receipts[0] : receipts, formatOf(output));
 }

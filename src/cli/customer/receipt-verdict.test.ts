@@ -100,7 +100,7 @@ test("any change of any field is named, with the number of the receipt, also whe
   );
 });
 
-test("what is left out, in whichever place, is named", () => {
+test("what is left out is named, wherever it stood", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 6 }), fc.nat(), (length, seed) => {
       const all = chain(length);

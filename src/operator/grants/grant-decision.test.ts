@@ -391,7 +391,7 @@ describe("the receipt", () => {
     ]);
   });
 
-  test("is of lines that do not change any more, whatever is told of an invocation later", () => {
+  test("is of lines that do not change any more when an invocation tells more later", () => {
     const unknown = { invocationOf: () => invocation({}, { state: "Unknown" }) };
     const over = settled(revoked, at("10:11:00"), unknown);
     expect(settled(over, at("10:12:00"), done).status?.commands).toEqual(over.status?.commands);

@@ -93,7 +93,7 @@ class Store {
   }
 }
 
-/** As the controller does: again after a conflict, and whatever a dead process leaves is looked at by the next one. */
+/** As the controller does: again after a conflict; the next process looks at what a dead one has left. */
 async function linkedBy(store: Store, name: string, turn: Turn): Promise<void> {
   for (let tries = 0; tries < 100; tries += 1) {
     const found = store.grants.get(name);
@@ -110,7 +110,7 @@ async function linkedBy(store: Store, name: string, turn: Turn): Promise<void> {
 
 const atOnce: Turn = async () => undefined;
 
-async function everyone(store: Store): Promise<void> {
+async function linkedAll(store: Store): Promise<void> {
   for (const name of store.grants.keys()) await linkedBy(store, name, atOnce);
 }
 
@@ -145,7 +145,7 @@ test("grants that end at once, two leaders, a crash at any write and a deletion:
         }
         await scheduler.waitFor(Promise.all(processes));
         store.crashAt = undefined;
-        await everyone(store);
+        await linkedAll(store);
         expectOneChain(store);
       },
     ),

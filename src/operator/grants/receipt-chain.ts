@@ -32,7 +32,7 @@ export type Linked = "linked" | "again" | "no deployment";
 
 /**
  * Puts the receipt of a settled grant at the end of its deployment's chain. The write of the head decides: the API server
- * lets one head follow another, whatever processes try. What the head names and a crash left unwritten is written first:
+ * lets one head follow another, also where two processes try. What the head names and a crash left unwritten is written first:
  * of a settled grant it is the same, whenever it is computed. So no two receipts follow the same one, and none is lost.
  */
 export async function linkReceipt(grant: AccessGrant, ports: ReceiptPorts, signal: AbortSignal): Promise<Linked> {
