@@ -7,6 +7,12 @@ const APPROVE = lazyCommand(
   async () => (await import("./customer/approve-command.ts")).approveCommand("sallyport"),
 );
 
+const RECEIPT = lazyCommand(
+  "receipt",
+  "What became of a request, in one document; receipt verify checks such files.",
+  async () => (await import("./customer/receipt-command.ts")).receiptCommand("sallyport"),
+);
+
 /**
  * What people type, at the vendor and at the customer, beside `others`. The engineer's commands are loaded only for one of them or for
  * the overview.
@@ -14,7 +20,7 @@ const APPROVE = lazyCommand(
  * @returns the commands to choose from, for the first word that was typed
  */
 export function commandsBeside(others: readonly Command[]): (name: string | undefined) => Promise<readonly Command[]> {
-  const known = [...others, APPROVE];
+  const known = [...others, APPROVE, RECEIPT];
   const names = known.map((command) => command.name);
   return async (name) => {
     if (name !== undefined && (names.includes(name) || name === "--version")) return known;

@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalDigest } from "./canonical-digest.ts";
 import type { ReleaseObject } from "./kinds/release-content.ts";
 
 /**
@@ -9,7 +8,5 @@ import type { ReleaseObject } from "./kinds/release-content.ts";
  */
 export function contentDigest(objects: readonly ReleaseObject[]): string {
   const lines = objects.map(({ wave, frozen, resourceId, manifest }) => ({ wave, frozen, resourceId, manifest }));
-  return `sha256:${createHash("sha256")
-    .update(canonicalize(lines) ?? "")
-    .digest("hex")}`;
+  return canonicalDigest(lines);
 }

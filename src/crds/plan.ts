@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalDigest, canonicalJson } from "./canonical-digest.ts";
 
 /** How much an operation can do, least first. */
 export const TIERS = ["read-only", "mutating", "destructive"] as const;
@@ -34,13 +33,12 @@ export const PLAN_HASH_VERSION = "v1";
  */
 export function planHash({ requestId, deploymentId, risk, commands }: Plan): string {
   const lines = commands.map(({ command, params = {} }) => ({ command, params }));
-  const text = canonical({ version: 1, requestId, deploymentId, risk, commands: lines });
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+  return canonicalDigest({ version: 1, requestId, deploymentId, risk, commands: lines });
 }
 
 /** Whether two params are the same value, whatever the order of their keys; absent counts as `{}`. */
 export function sameParams(a: PlanLine["params"], b: PlanLine["params"]): boolean {
-  return canonical(a ?? {}) === canonical(b ?? {});
+  return canonicalJson(a ?? {}) === canonicalJson(b ?? {});
 }
 
 /**
@@ -58,10 +56,4 @@ export function unsafeNumber(value: unknown, path: string): string | undefined {
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-function canonical(value: unknown): string {
-  const text = canonicalize(value);
-  if (text === undefined) throw new Error("a plan must be JSON");
-  return text;
 }

@@ -48,6 +48,8 @@ export function Text(minLength: number, maxLength: number): Type.TString {
 export const DateTime: Type.TString = Type.String({ format: "date-time" });
 export const Generation: Type.TInteger = Type.Integer({ format: "int64", minimum: 0 });
 export const Digest: Type.TString = Type.String({ maxLength: 71, pattern: "^sha256:[0-9a-f]{64}$" });
+/** A receipt's number among those of its deployment; the platform takes no higher one. */
+export const Sequence: Type.TInteger = Type.Integer({ minimum: 1, maximum: 2_147_483_646 });
 /** A request's or command's id, as the platform made it. */
 export const PlatformId: Type.TString = Type.String({
   maxLength: 63,

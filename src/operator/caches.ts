@@ -210,11 +210,13 @@ export class Caches {
     return waiting.map(keyOf);
   }
 
-  /** @param deploymentId of one deployment only */
+  /** Grants that are not over, or whose receipt is not written. @param deploymentId of one deployment only */
   openGrantKeys(deploymentId?: string): readonly string[] {
     const open = this.grants.store.list().filter(({ spec, status }) => {
       const state = status?.state ?? "Pending";
-      return (state === "Pending" || state === "Approved") && (deploymentId ?? spec.deploymentId) === spec.deploymentId;
+      const isUnlinked = status?.endedAt !== undefined && status.receipt === undefined;
+      const isOpen = state === "Pending" || state === "Approved" || isUnlinked;
+      return isOpen && (deploymentId ?? spec.deploymentId) === spec.deploymentId;
     });
     return open.map(keyOf);
   }

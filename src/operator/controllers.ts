@@ -1,4 +1,6 @@
-import { accessGrants } from "../crds/kinds/access-grant.ts";
+import { objectName } from "../crds/group.ts";
+import { type AccessGrant, accessGrants } from "../crds/kinds/access-grant.ts";
+import { type ManagedDeployment, managedDeployments } from "../crds/kinds/managed-deployment.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { DEBUG_MODES } from "../crds/operations/debug.ts";
 import { redactText } from "../crds/redact.ts";
@@ -13,6 +15,7 @@ import { debugSessionParts } from "./debug-controller.ts";
 import { drainController } from "./drain-controller.ts";
 import { type GrantPorts, reconcileGrant } from "./grants/grant-reconciler.ts";
 import { limitReached } from "./grants/open-limit.ts";
+import { linkReceipt, type ReceiptPorts } from "./grants/receipt-chain.ts";
 import { type InvocationPorts, reconcileInvocation } from "./invocations/invocation-reconciler.ts";
 import { OperationRunner, type RunnerPorts } from "./invocations/operation-runner.ts";
 import { RunningOperations } from "./operations/running-operations.ts";
@@ -96,6 +99,7 @@ function grantController(
     enforcement: () => admission.current,
     rights,
     writeStatus: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
+    linkReceipt: (grant, signal) => linkReceipt(grant, receiptPorts(parts), signal),
     access,
     roleLending,
     running,
@@ -120,6 +124,20 @@ function grantController(
     notifiedBy(rights.watch, () => caches.openGrantKeys()),
     notifiedBy(rights.clusterWatch, () => caches.openGrantKeys()),
   ]);
+}
+
+function receiptPorts({ client, caches, fence, config }: OperatorParts): ReceiptPorts {
+  const { grantsNamespace: namespace } = config;
+  return {
+    fence,
+    liveDeployment: (id, signal) =>
+      client.get<ManagedDeployment>(managedDeployments, { namespace, name: objectName(id) }, signal),
+    liveGrant: (name, signal) => client.get<AccessGrant>(accessGrants, { namespace, name }, signal),
+    grantsOf: (id) => caches.grants.store.list().filter(({ spec }) => spec.deploymentId === id),
+    writeHead: (deployment, receipts, signal) =>
+      writeStatus(client, managedDeployments, deployment, { receipts }, signal),
+    writeReceipt: (grant, receipt, signal) => writeStatus(client, accessGrants, grant, { receipt }, signal),
+  };
 }
 
 function invocationController(

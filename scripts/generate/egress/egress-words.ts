@@ -1,4 +1,5 @@
 import { MACHINE_WORDS } from "./egress-machine-words.ts";
+import { RECEIPT_WORDS } from "./egress-receipt-words.ts";
 import type { Said, Words } from "./egress-report-words.ts";
 import { REPORT_WORDS } from "./egress-report-words.ts";
 
@@ -104,6 +105,7 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
     "body.decisions[].at": ["when the operator saw the end", "2026-11-20T10:00:00.000Z"],
     "body.decisions[].planHash": PLAN_HASH,
   },
+  "accessRelay.receipts": RECEIPT_WORDS,
   "commands.list": {
     "query.deploymentId": DEPLOYMENT,
     "query.state[]": ["constant", "PENDING"],

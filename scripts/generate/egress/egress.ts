@@ -78,8 +78,14 @@ const CHAPTERS = [
   ],
   [
     "Requests and decisions",
-    "That a request became a grant, and what your people decided: name, time, and their reason.",
-    ["accessRelay.pending", "accessRelay.materialized", "accessRelay.approvals", "accessRelay.decisions"],
+    "That a request became a grant, and what your people decided: name, time, and their reason. After the end of a grant its receipt: the same once more in one document, with each line's account, times and a digest of its result.",
+    [
+      "accessRelay.pending",
+      "accessRelay.materialized",
+      "accessRelay.approvals",
+      "accessRelay.decisions",
+      "accessRelay.receipts",
+    ],
   ],
   [
     "Commands and how they ended",

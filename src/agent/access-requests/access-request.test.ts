@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { receiptDigest } from "../../contract/access-requests/receipts.ts";
 import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
+import { receiptOf } from "../../crds/receipt.ts";
 import { DEPLOYMENT, NAMESPACE, NOW, newGrant, pendingRequest, REQUEST, stored } from "../testing/sample.ts";
 import { decideRequest, type RequestFacts } from "./access-request.ts";
 import { readListedRequest } from "./pending-request.ts";
@@ -229,5 +231,23 @@ describe("what is reported of a grant", () => {
     expect(decide({ grant: grant({ state: "Denied" }, { deniedReason: "no" }) })).toMatchObject([
       { report: { identity: "unknown" } },
     ]);
+  });
+
+  test("a receipt goes after the end, whole, with the digest that stands in its status", () => {
+    const status = { state: "Denied", endedAt: "2026-01-01T11:58:00Z" } as const;
+    const over = grant(status, { deniedReason: "no", decidedBy: "bob" });
+    const receipt = receiptOf(over, { sequence: 1 });
+    const digest = receiptDigest(receipt);
+    expect(decide({ grant: over })).toMatchObject([{ report: { outcome: "denied", at: status.endedAt } }]);
+    const linked = grant({ ...status, receipt: { sequence: 1, digest } }, over.spec);
+    expect(decide({ grant: linked }).slice(1)).toEqual([
+      {
+        do: "reportReceipt",
+        key: "receipt",
+        deploymentId: DEPLOYMENT,
+        report: { requestId: REQUEST, digest, receipt },
+      },
+    ]);
+    expect(decide({ grant: linked, answered: new Set(["denied", "receipt"]) })).toEqual([]);
   });
 });

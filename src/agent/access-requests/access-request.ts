@@ -1,4 +1,9 @@
-import type { ApprovalReport, DecisionReport, PendingRequest } from "../../contract/access-requests/access-relay.ts";
+import type {
+  ApprovalReport,
+  DecisionReport,
+  PendingRequest,
+  ReceiptReport,
+} from "../../contract/access-requests/access-relay.ts";
 import { GROUP, objectName, VERSION } from "../../crds/group.ts";
 import { ACCESS_GRANT, type AccessGrant, type AccessGrantSpec } from "../../crds/kinds/access-grant.ts";
 import { PLAN_HASH_VERSION, planHash } from "../../crds/plan.ts";
@@ -43,6 +48,12 @@ export type RequestAction =
       readonly key: string;
       readonly deploymentId: string;
       readonly report: DecisionReport;
+    }
+  | {
+      readonly do: "reportReceipt";
+      readonly key: string;
+      readonly deploymentId: string;
+      readonly report: ReceiptReport;
     };
 
 /** Who denies in our own name; no person has this name, since people's names come from the API server. */
@@ -107,6 +118,7 @@ function reportsAbout(grant: AccessGrant, gone: boolean, awaited: boolean, now: 
   return reportsOf(grant, gone, awaited, now).map((each): RequestAction => {
     const { key } = each;
     if (each.kind === "approval") return { do: "reportApproval", key, deploymentId, report: each.report };
+    if (each.kind === "receipt") return { do: "reportReceipt", key, deploymentId, report: each.report };
     return { do: "reportDecision", key, deploymentId, report: each.report };
   });
 }

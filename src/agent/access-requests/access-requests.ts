@@ -21,7 +21,7 @@ import type { ListedRequest } from "./pending-request.ts";
 export interface RequestPorts {
   /** Whether the customer accepts this deployment. */
   readonly accepts: (deploymentId: string) => boolean;
-  readonly platform: Pick<Platform["accessRelay"], "materialized" | "approvals" | "decisions">;
+  readonly platform: Pick<Platform["accessRelay"], "materialized" | "approvals" | "decisions" | "receipts">;
   /** By request id, from the cache. */
   readonly grant: (requestId: string) => AccessGrant | undefined;
   readonly capacity: Pick<Capacity, "fullBecause" | "made" | "unmade">;
@@ -93,6 +93,7 @@ export class AccessRequests {
       case "reportMaterialized":
       case "reportApproval":
       case "reportDecision":
+      case "reportReceipt":
         return this.#report(action, context);
     }
   }
@@ -220,6 +221,8 @@ export class AccessRequests {
         return this.#approval(action, signal);
       case "reportDecision":
         return platform.decisions({ body: { deploymentId, decisions: [action.report] } }, signal);
+      case "reportReceipt":
+        return platform.receipts({ body: { deploymentId, receipts: [action.report] } }, signal);
     }
   }
 

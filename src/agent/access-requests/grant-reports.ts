@@ -1,11 +1,13 @@
-import type { ApprovalReport, DecisionReport } from "../../contract/access-requests/access-relay.ts";
+import type { ApprovalReport, DecisionReport, ReceiptReport } from "../../contract/access-requests/access-relay.ts";
 import type { Identity } from "../../contract/access-requests/access-requests.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import { linkedReceipt } from "../../crds/receipt.ts";
 
 /** One report about a grant, which must reach the platform at least once. */
 export type GrantReport =
   | { readonly kind: "approval"; readonly key: string; readonly report: ApprovalReport }
-  | { readonly kind: "decision"; readonly key: string; readonly report: DecisionReport };
+  | { readonly kind: "decision"; readonly key: string; readonly report: DecisionReport }
+  | { readonly kind: "receipt"; readonly key: string; readonly report: ReceiptReport };
 
 /**
  * All reports that must have reached the platform about this grant by now, in order: a revocation means nothing to a
@@ -19,7 +21,15 @@ export function reportsOf(grant: AccessGrant, gone: boolean, awaited: boolean, n
   // The platform takes no revocation of what it does not know as approved (§17.4): it gets a denial instead.
   const isApprovedThere = approval.length > 0 || (grant.status?.approvedUntil !== undefined && !awaited);
   const end = endOf(grant, gone, isApprovedThere, now);
-  return [...approval, ...(end === undefined ? [] : [end])];
+  return [...approval, ...(end === undefined ? [] : [end]), ...receiptReport(grant)];
+}
+
+/** The platform computes the digest anew, and refuses a receipt that has another one. */
+function receiptReport(grant: AccessGrant): readonly GrantReport[] {
+  const linked = linkedReceipt(grant);
+  if (linked === undefined) return [];
+  const digest = grant.status?.receipt?.digest ?? linked.digest;
+  return [{ kind: "receipt", key: "receipt", report: { requestId: grant.spec.requestId, ...linked, digest } }];
 }
 
 function approvalOf(grant: AccessGrant, now: Date): readonly GrantReport[] {
@@ -74,16 +84,10 @@ function decision(
     ...(reason === undefined ? {} : { reason }),
     ...(decidedBy === undefined ? {} : { decidedBy }),
     identity: decidedBy === undefined ? "unknown" : identityOf(grant),
-    at: endedAt(grant) ?? now.toISOString(),
+    at: grant.status?.endedAt ?? now.toISOString(),
     planHash: grant.spec.planHash,
   };
   return { kind: "decision", key: outcome, report };
-}
-
-/** When the operator saw the end: the condition that says so changed then. */
-function endedAt({ status }: AccessGrant): string | undefined {
-  const type = status?.approvedAt === undefined ? "Approved" : "Active";
-  return status?.conditions?.find((condition) => condition.type === type)?.lastTransitionTime;
 }
 
 /** How far the name can be trusted; the operator has checked the admission policies that stamp it. */

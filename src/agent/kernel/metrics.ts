@@ -9,7 +9,7 @@ import { type ResourceMetrics, resourceMetrics } from "./resource-metrics.ts";
 
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
 const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;
-const REPORT_KINDS = ["reportMaterialized", "reportApproval", "reportDecision"] as const;
+const REPORT_KINDS = ["reportMaterialized", "reportApproval", "reportDecision", "reportReceipt"] as const;
 const SESSION_REPORTS = ["failed", "stopping", "stopped", "head"] as const;
 const SESSION_OUTCOMES = ["recorded", "ignored"] as const;
 export const BUFFERS = ["requests", "commands", "deployments", "deletions", "sessions", "deletedSessions"] as const;

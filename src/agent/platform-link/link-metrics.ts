@@ -23,6 +23,7 @@ const LINK_ROUTES = [
   "accessRelay.materialized",
   "accessRelay.approvals",
   "accessRelay.decisions",
+  "accessRelay.receipts",
   "commands.list",
   "commands.get",
   "commands.dispatch",

@@ -26,6 +26,7 @@ export const AGENT_ROUTES = {
     materialized: accessRelayRoutes.materialized,
     approvals: accessRelayRoutes.approvals,
     decisions: accessRelayRoutes.decisions,
+    receipts: accessRelayRoutes.receipts,
   },
   commands: {
     list: commandRoutes.list,

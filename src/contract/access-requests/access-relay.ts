@@ -5,8 +5,9 @@ import type { ErrorCode } from "../wire/errors.ts";
 import { NAMESPACE, RESOURCE_PLURAL } from "../wire/pasted-line.ts";
 import { MANAGER } from "../wire/roles.ts";
 import { routes } from "../wire/route.ts";
-import { AccessRequestId, DeploymentId, Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
+import { AccessRequestId, Bounded, DeploymentId, FreeMap, Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
 import { AccessRequestStatusWord, DECISION_OUTCOMES, IDENTITIES, PlanLine } from "./access-requests.ts";
+import { RECEIPT_BYTES } from "./receipts.ts";
 
 // One bad item never fails the others (§17): ids and texts of items are only bounded here, and judged one by one.
 const RequestRef = Type.String({ minLength: 1, maxLength: 128 });
@@ -35,6 +36,14 @@ export const DecisionReport = Strict({
   planHash: Type.Optional(PlanHash),
 });
 export type DecisionReport = Static<typeof DecisionReport>;
+
+/** What became of a grant. The receipt is judged by its item: a cluster that is newer may say more in it. */
+const ReceiptReport = Strict({
+  requestId: RequestRef,
+  digest: PlanHash,
+  receipt: Bounded(RECEIPT_BYTES, FreeMap),
+});
+export type ReceiptReport = Static<typeof ReceiptReport>;
 
 export const REPORT_OUTCOMES = ["recorded", "duplicate", "ignored"] as const;
 /** Why an item was ignored. */
@@ -124,6 +133,20 @@ export const accessRelayRoutes = routes({
     body: Strict({
       deploymentId: DeploymentId,
       decisions: Type.Array(DecisionReport, { minItems: 1, maxItems: 100 }),
+    }),
+    success: 200,
+    response: reported,
+    errors: ["NOT_FOUND"],
+    repeat: "natural",
+  },
+  receipts: {
+    method: "POST",
+    path: "/v1/access-requests/receipts",
+    summary: "Receipts of grants that have ended.",
+    roles: MANAGER,
+    body: Strict({
+      deploymentId: DeploymentId,
+      receipts: Type.Array(ReceiptReport, { minItems: 1, maxItems: 10 }),
     }),
     success: 200,
     response: reported,

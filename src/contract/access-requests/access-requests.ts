@@ -20,6 +20,7 @@ import {
   Words,
 } from "../wire/schema.ts";
 import { StoredError } from "../wire/stored-error.ts";
+import { StoredReceipt } from "./receipts.ts";
 
 export const ACCESS_REQUEST_STATUSES = [
   "pending-approval",
@@ -207,6 +208,17 @@ export const accessRequestRoutes = routes({
     params,
     success: 200,
     response: AccessRequestWithApproval,
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+  receipt: {
+    method: "GET",
+    path: "/v1/access-requests/{id}/receipt",
+    summary: "What became of the request in the customer's cluster, as the cluster says it, and whether it fits.",
+    roles: READERS,
+    params,
+    success: 200,
+    response: StoredReceipt,
     errors: ["NOT_FOUND"],
     repeat: "safe",
   },

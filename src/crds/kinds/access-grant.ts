@@ -17,6 +17,7 @@ import {
   Words,
 } from "../schema.ts";
 import { CommandLine } from "./grant-line.ts";
+import { decidedBeforeTheEnd, GrantReceipt, RECEIPT_RULES } from "./grant-receipt.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 import { asAsked, namedAfter, STATUS_STAYS, saidOnce } from "./kind-rules.ts";
 import { BINDING_LINE, MAX_BINDING_LINES } from "./lending.ts";
@@ -138,6 +139,8 @@ const Status = Type.Object(
     commandCount: Type.Optional(Type.Integer({ minimum: 0, maximum: 50 })),
     approvedAt: Type.Optional(DateTime),
     approvedUntil: Type.Optional(DateTime),
+    endedAt: Type.Optional(DateTime),
+    receipt: Type.Optional(GrantReceipt),
     observedGeneration: Type.Optional(Generation),
     conditions: Type.Optional(Conditions),
     bindings: Type.Optional(
@@ -175,6 +178,7 @@ const Status = Type.Object(
       rule: `!has(oldSelf.state) || !(oldSelf.state in [${FINAL}]) || (has(self.state) && self.state == oldSelf.state)`,
       message: "status.state is terminal",
     },
+    ...RECEIPT_RULES,
   ),
 );
 
@@ -238,6 +242,7 @@ export const ACCESS_GRANT = {
         "self.status.commands.all(c, c.index < size(self.spec.commands))",
       message: "status names a command line that the plan does not have",
     },
+    decidedBeforeTheEnd([...DECISION, "revokedReason", "revokedBy"]),
     // Approvers paste these lines into a shell, and a stolen operator could write them.
     {
       rule:

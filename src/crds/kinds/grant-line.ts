@@ -23,6 +23,14 @@ export const CommandLine = Type.Object(
     startedAt: Type.Optional(DateTime),
     finishedAt: Type.Optional(DateTime),
     digest: Type.Optional(Digest),
+    account: Type.Optional(
+      Type.String({
+        maxLength: 63,
+        pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        description: "The ServiceAccount that it ran as.",
+      }),
+    ),
+    resultDigest: Type.Optional(Digest),
     message: Type.Optional(Type.String({ maxLength: 1024 })),
   },
   rules(

@@ -10,8 +10,9 @@ import {
   rules,
   Words,
 } from "../schema.ts";
+import { HEAD_STAYS, ReceiptHead } from "./grant-receipt.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
-import { asAsked, namedAfter } from "./kind-rules.ts";
+import { asAsked, namedAfter, STATUS_STAYS } from "./kind-rules.ts";
 
 /**
  * Waiting: the platform lists it and the customer has not accepted it; nothing is done for it. Serving: reported and
@@ -97,37 +98,42 @@ const Release = Type.Object({
   ),
 });
 
-const Status = Type.Object({
-  state: Type.Optional(Words(MANAGED_DEPLOYMENT_STATES)),
-  namespaces: Type.Optional(
-    Type.Array(Namespace, {
-      maxItems: 128,
-      "x-kubernetes-list-type": "atomic",
-      description: "Namespaces that count as accepted: those of the install values and those of spec.",
-    }),
-  ),
-  acceptanceLine: Type.Optional(
-    Type.String({
-      maxLength: 400,
-      description: "While it is not accepted: the kubectl line that accepts it, with a placeholder for your namespace.",
-    }),
-  ),
-  release: Type.Optional(Release),
-  workloads: Type.Optional(Workloads),
-  observedAt: Type.Optional(DateTime),
-  collection: Type.Optional(
-    Type.Array(Collection, {
-      maxItems: 32,
-      "x-kubernetes-list-type": "atomic",
-      description:
-        "Kinds that the agent may not or cannot read, so that what is shown of them is old; and what the cluster does not have.",
-    }),
-  ),
-  observedGeneration: Type.Optional(Generation),
-  /** Absent: it was never served. */
-  lastReportedAt: Type.Optional(DateTime),
-  conditions: Type.Optional(Conditions),
-});
+const Status = Type.Object(
+  {
+    receipts: Type.Optional(ReceiptHead),
+    state: Type.Optional(Words(MANAGED_DEPLOYMENT_STATES)),
+    namespaces: Type.Optional(
+      Type.Array(Namespace, {
+        maxItems: 128,
+        "x-kubernetes-list-type": "atomic",
+        description: "Namespaces that count as accepted: those of the install values and those of spec.",
+      }),
+    ),
+    acceptanceLine: Type.Optional(
+      Type.String({
+        maxLength: 400,
+        description:
+          "While it is not accepted: the kubectl line that accepts it, with a placeholder for your namespace.",
+      }),
+    ),
+    release: Type.Optional(Release),
+    workloads: Type.Optional(Workloads),
+    observedAt: Type.Optional(DateTime),
+    collection: Type.Optional(
+      Type.Array(Collection, {
+        maxItems: 32,
+        "x-kubernetes-list-type": "atomic",
+        description:
+          "Kinds that the agent may not or cannot read, so that what is shown of them is old; and what the cluster does not have.",
+      }),
+    ),
+    observedGeneration: Type.Optional(Generation),
+    /** Absent: it was never served. */
+    lastReportedAt: Type.Optional(DateTime),
+    conditions: Type.Optional(Conditions),
+  },
+  rules(HEAD_STAYS),
+);
 
 /**
  * A deployment that the platform lists for this cluster: an application, which the agent writes and reports on. The
@@ -156,7 +162,7 @@ export const MANAGED_DEPLOYMENT = {
     { name: "Id", type: "string", jsonPath: ".spec.deploymentId", priority: 1 },
     { name: "Accept", type: "string", jsonPath: ".status.acceptanceLine", priority: 1 },
   ],
-  rules: [namedAfter("deploymentId")],
+  rules: [namedAfter("deploymentId"), STATUS_STAYS],
 } as const satisfies Kind;
 
 export type ManagedDeployment = ObjectOf<typeof MANAGED_DEPLOYMENT>;

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { canonicalDigest } from "../../crds/canonical-digest.ts";
+import { grantAccount } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
@@ -7,7 +9,7 @@ import { timestamp } from "../../kube/objects/conditions.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
-import { at, grant, INVOCATION_UID, invocation, SCALE } from "../testing/fixtures.ts";
+import { at, GRANT_UID, grant, INVOCATION_UID, invocation, SCALE } from "../testing/fixtures.ts";
 import { decideGrant, type GrantAction, type GrantFacts } from "./grant-decision.ts";
 
 const STAMPED: Enforcement = { kind: "stamped", since: at("08:00:00") };
@@ -82,10 +84,16 @@ test.each<readonly [string, AccessGrant, string, readonly GrantAction["do"][], s
     "a longer window, too late",
     edited(settled(open, at("11:00:00")), { approvedForMinutes: 480 }),
     "11:01:00",
-    [],
+    ["linkReceipt"],
     "Expired",
   ],
-  ["revoked after the end", edited(settled(open, at("11:00:00")), { revokedReason: "x" }), "11:01:00", [], "Expired"],
+  [
+    "revoked after the end",
+    edited(settled(open, at("11:00:00")), { revokedReason: "x" }),
+    "11:01:00",
+    ["linkReceipt"],
+    "Expired",
+  ],
 ])("%s", (_, of, now, actions, state) => {
   expect(does(of, at(now))).toEqual(actions);
   expect(settled(of, at(now)).status?.state).toBe(state);
@@ -133,7 +141,7 @@ test("what the plan lacks is said while it is open, and not written into what is
   );
   expect(reasonOf(settled(told, at("09:20:00")), "Permitted")).toBe("True/RightsComplete");
   const over = settled(edited(pending, { deniedReason: "no" }), at("10:00:00"));
-  expect(does(over, at("10:10:00"), { missing })).toEqual([]);
+  expect(does(over, at("10:10:00"), { missing })).toEqual(["linkReceipt"]);
 });
 
 describe("a plan for a node", () => {
@@ -257,7 +265,7 @@ describe("who decided", () => {
 
   test("stays on record as it was when the grant was over", () => {
     const over = settled(open, at("11:00:00"));
-    expect(does(over, at("12:00:00"), missing)).toEqual([]);
+    expect(does(over, at("12:00:00"), missing)).toEqual(["linkReceipt"]);
   });
 });
 
@@ -335,6 +343,58 @@ describe("the lines of the plan", () => {
       const over = settled(running, at("10:10:00"), { invocationOf });
       expect([over.status?.state, reasonOf(over, "Succeeded")]).toEqual(["Completed", verdict]);
     }
+  });
+});
+
+describe("the receipt", () => {
+  const line = { index: 0, state: "Starting", commandId: "cmd_1", digest: claimDigest(INVOCATION_UID) } as const;
+  const one = settled(grant({ approvedForMinutes: 60, decidedBy: "alice" }), at("10:00:00"));
+  const claimed = { ...one, status: { ...one.status, commands: [line] } };
+  const revoked = settled(edited(claimed, { revokedReason: "x" }), at("10:10:00"), {
+    invocationOf: () => invocation({}, { state: "Running", startedAt: "2026-01-01T10:09:00Z" }),
+  });
+  const done = {
+    invocationOf: () =>
+      invocation(
+        {},
+        {
+          state: "Succeeded",
+          startedAt: "2026-01-01T10:09:00Z",
+          finishedAt: "2026-01-01T10:11:00Z",
+          result: { replicas: 5 },
+        },
+      ),
+  };
+
+  test("waits until what runs has ended, and until that is stored", () => {
+    expect(revoked.status?.endedAt).toBe("2026-01-01T10:10:00Z");
+    expect(does(revoked, at("10:10:30"), { invocationOf: () => invocation({}, { state: "Running" }) })).toEqual([]);
+    expect(does(revoked, at("10:11:00"), done)).toEqual(["writeStatus"]);
+    const over = settled(revoked, at("10:11:00"), done);
+    expect(over.status?.endedAt).toBe("2026-01-01T10:10:00Z");
+    expect(does(over, at("10:11:01"), done)).toEqual(["linkReceipt"]);
+    const receipt = { sequence: 1, digest: `sha256:${"0".repeat(64)}` };
+    expect(does({ ...over, status: { ...over.status, receipt } }, at("10:12:00"), done)).toEqual([]);
+    const deleted = { ...over, metadata: { ...over.metadata, deletionTimestamp: "2026-01-01T10:12:00Z" } };
+    expect(does(deleted, at("10:12:00"), done)).not.toContain("linkReceipt");
+  });
+
+  test("names the account and the digest of the result of each line", () => {
+    expect(settled(revoked, at("10:11:00"), done).status?.commands).toMatchObject([
+      {
+        state: "Succeeded",
+        account: grantAccount(GRANT_UID),
+        startedAt: "2026-01-01T10:09:00Z",
+        finishedAt: "2026-01-01T10:11:00Z",
+        resultDigest: canonicalDigest({ replicas: 5 }),
+      },
+    ]);
+  });
+
+  test("is of lines that do not change any more when an invocation tells more later", () => {
+    const unknown = { invocationOf: () => invocation({}, { state: "Unknown" }) };
+    const over = settled(revoked, at("10:11:00"), unknown);
+    expect(settled(over, at("10:12:00"), done).status?.commands).toEqual(over.status?.commands);
   });
 });
 

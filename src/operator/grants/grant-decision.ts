@@ -6,6 +6,7 @@ import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import type { Tier } from "../../crds/plan.ts";
+import { isSettled } from "../../crds/receipt.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { PlanLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
@@ -44,6 +45,8 @@ export type GrantAction =
    */
   | { readonly do: "closeAccess" }
   | { readonly do: "writeStatus"; readonly status: AccessGrantStatus }
+  /** What is stored is what the receipt says. */
+  | { readonly do: "linkReceipt" }
   | { readonly do: "comeBack"; readonly afterMs: number };
 
 /** While an approved plan waits for a binding: those cannot be watched with what the operator may do. */
@@ -71,6 +74,7 @@ export function decideGrant(facts: GrantFacts, now: Date): readonly GrantAction[
   }
   // An equal status is not written: our own write comes back as an event, and would spin forever.
   if (!isDeepStrictEqual(status, grant.status)) actions.push({ do: "writeStatus", status });
+  else if (isSettled(grant) && status.receipt === undefined && !deleted) actions.push({ do: "linkReceipt" });
   const next = nextInstant(grant, status);
   const awaits = state === "Approved" && (facts.lending?.missing.length ?? 0) > 0;
   if (next !== undefined) {
@@ -90,7 +94,7 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
   const mayOpen = !mustWait && fault === undefined && !late && isUndecidedOrApproved(grant.status?.state ?? "Pending");
   const window = opened ?? (mayOpen ? newWindow(grant, policy.maxWindowMinutes, now) : undefined);
   const settled = nextState(grant, { fault: fault !== undefined, late, window, mustWait }, now);
-  const lines = grantLines({ ...facts, state: settled });
+  const lines = isSettled(grant) ? grant.status?.commands : grantLines({ ...facts, state: settled });
   // A plan that has run to its end is not "expired" a minute later.
   const complete = settled === "Approved" && lines?.every(isOver) === true;
   const state = complete ? "Completed" : settled;
@@ -100,6 +104,8 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
     commandCount: grant.spec.commands.length,
     observedGeneration: grant.metadata.generation ?? 0,
     ...recorded(grant, window, state),
+    ...(isUndecidedOrApproved(grant.status?.state ?? "Pending") &&
+      !isUndecidedOrApproved(state) && { endedAt: timestamp(now) }),
     ...(facts.lending && { bindings: shown(facts.lending) }),
     ...(lines && { commands: lines.map((line) => ({ ...line })) }),
     conditions: grantConditions(

@@ -1,3 +1,5 @@
+import { canonicalDigest } from "../../crds/canonical-digest.ts";
+import { debugAccount, grantAccount } from "../../crds/group.ts";
 import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
@@ -47,7 +49,7 @@ function unused(
 }
 
 /** What its invocation says became of a claimed line. The claim itself is the invocation reconciler's to write. */
-function used({ invocationOf }: LineFacts, line: GrantLine): GrantLine {
+function used({ grant, invocationOf }: LineFacts, line: GrantLine): GrantLine {
   if (line.state === "Succeeded" || line.state === "Failed" || line.state === "NotStarted") return line;
   const invocation = invocationOf(line.commandId ?? "");
   if (invocation === undefined || line.digest !== claimDigest(invocation.metadata.uid)) {
@@ -55,7 +57,10 @@ function used({ invocationOf }: LineFacts, line: GrantLine): GrantLine {
   }
   const { state, startedAt, finishedAt, error } = invocation.status ?? {};
   if (state === undefined || state === "Pending") return line;
-  const times = { ...(startedAt && { startedAt }), ...(finishedAt && { finishedAt }) };
+  const times = {
+    ...(startedAt && { startedAt, account: grantAccount(grant.metadata.uid) }),
+    ...(finishedAt && { finishedAt, ...resultDigestOf(invocation) }),
+  };
   const message = error && { message: lineWithoutCommands(`${error.code}: ${error.message}`, 1_024) };
   const { message: _, ...claimed } = line;
   if (state === "Held" || state === "Expired") {
@@ -66,6 +71,12 @@ function used({ invocationOf }: LineFacts, line: GrantLine): GrantLine {
   return { ...claimed, ...times, state, ...message };
 }
 
+/** Of what the agent tells of it: the result, or the error where there is none. */
+function resultDigestOf({ status }: OperationInvocation): Pick<GrantLine, "resultDigest"> {
+  const told = status?.result ?? status?.error;
+  return told === undefined ? {} : { resultDigest: canonicalDigest(told) };
+}
+
 /** What became of the session that claimed a line. Deleting a session ends it, so one that is gone is over. */
 function usedBySession({ sessionOf }: LineFacts, line: GrantLine): GrantLine {
   if (isOver(line)) return line;
@@ -74,14 +85,17 @@ function usedBySession({ sessionOf }: LineFacts, line: GrantLine): GrantLine {
     const state = line.startedAt === undefined ? "NotStarted" : "Succeeded";
     return { ...line, state, message: "the session was deleted" };
   }
-  const { state, openedAt, closedAt, closeReason } = session.status ?? {};
-  const opened = openedAt === undefined ? {} : { startedAt: openedAt };
+  const { state, openedAt, closedAt, closeReason, tunnel } = session.status ?? {};
+  const opened = openedAt === undefined ? {} : { startedAt: openedAt, account: debugAccount(session.metadata.uid) };
   if (state === "Open" || (state === "Closing" && openedAt !== undefined))
     return { ...line, ...opened, state: "Running" };
   if (state !== "Closed" && state !== "Refused") return line;
   const message = `the session ended: ${closeReason}`;
   if (openedAt === undefined) return { ...line, state: "NotStarted", message };
-  return { ...line, ...opened, ...(closedAt && { finishedAt: closedAt }), state: "Succeeded", message };
+  const { head } = tunnel?.audit ?? {};
+  // The records of what was asked in the session are its result.
+  const result = head === undefined ? {} : { resultDigest: `sha256:${head}` };
+  return { ...line, ...opened, ...(closedAt && { finishedAt: closedAt }), ...result, state: "Succeeded", message };
 }
 
 /** What became of the drain that claimed a line. Deleting a drain cancels it. */

@@ -28,6 +28,7 @@ function windowed(look: Look, more: Partial<GrantPorts> = {}) {
     acceptedOf: () => ["shop"],
     rights: { missingFor: () => [], obstacle: undefined },
     writeStatus: async (each) => each,
+    linkReceipt: async () => "linked",
     access: { closeAll: async () => undefined },
     roleLending: { ofPlan: look },
     running: {

@@ -19,6 +19,7 @@ import type { OperatorMetrics } from "../kernel/metrics.ts";
 import type { RunningOperations } from "../operations/running-operations.ts";
 import { ANY_NAMESPACE } from "./grant-conditions.ts";
 import { decideGrant } from "./grant-decision.ts";
+import type { Linked } from "./receipt-chain.ts";
 
 /** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
 export interface GrantPorts {
@@ -39,6 +40,7 @@ export interface GrantPorts {
   readonly rights: Pick<Rights, "missingFor" | "obstacle">;
   /** With the resourceVersion that was read. */
   readonly writeStatus: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
+  readonly linkReceipt: (grant: AccessGrant, signal: AbortSignal) => Promise<Linked>;
   readonly access: Pick<Access, "closeAll">;
   readonly roleLending: Pick<RoleLending, "ofPlan">;
   readonly running: Pick<RunningOperations, "stop">;
@@ -78,6 +80,11 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
       await ports.access.closeAll(grant.metadata.uid, plannedPlaces(grant), context.signal);
     } else if (action.do === "writeStatus") {
       if (!(await written(grant, action.status, ports, context))) return { requeueAfterMs: AFTER_CONFLICT_MS };
+    } else if (action.do === "linkReceipt") {
+      const linked = await ports.linkReceipt(grant, context.signal);
+      if (linked === "again") return { requeueAfterMs: AFTER_CONFLICT_MS };
+      if (linked === "no deployment")
+        context.log.debug({ name: grant.metadata.name }, "receipt waits for its deployment");
     } else result = { requeueAfterMs: action.afterMs };
   }
   return result;

@@ -20,6 +20,12 @@ import { createSamples } from "./shop.ts";
 /** Documented fields that this story cannot show, each with its reason. */
 const UNSEEN: Readonly<Record<string, string>> = {
   "debugSessions.patch body.auditHead": "only when a session was open, with the tunnel",
+  ...Object.fromEntries(
+    ["by", "reason"].map((field) => [
+      `accessRelay.receipts body.receipts[].receipt.revocation.${field}`,
+      "only when an approved grant is revoked",
+    ]),
+  ),
   "commands.list query.cursor": "only with more than 100 open commands",
   "sync.reconcile body.observedInventoryBatches[].removed[]": "only when a workload is deleted",
   "sync.reconcile body.removedHeartbeats[].resourceType": "only when a workload is deleted",
@@ -179,6 +185,12 @@ async function theStory(): Promise<void> {
   await world.request(approved.id, ({ execution }) => execution.state === "succeeded");
   await decide(revoked.id, { approvedForMinutes: 30 });
   await world.request(denied.id, ({ status }) => status === "rejected");
+  for (const field of ["lines[].resultDigest", "window", "window.until", "revocation"]) {
+    await eventually(
+      async () => captured.fields.get("accessRelay.receipts"),
+      (seen) => seen.has(`body.receipts[].receipt.${field}`),
+    );
+  }
   // The agent reports by itself: every field at first, and what changed 5 s after the change.
   for (const field of [
     "body.resourceHeartbeats[].data.data.replicas.misscheduled",

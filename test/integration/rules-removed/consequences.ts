@@ -38,6 +38,7 @@ export const EXPECTED: Readonly<Record<string, readonly [Fate, ...Voice[]]>> = {
   "agent events list": ["runs", "deployment", "event"],
   "operator accessgrants": ["waits", "event"],
   "operator accessgrants/status": ["waits", "event"],
+  "operator manageddeployments/status": ["runs", "grant", "event"],
   "operator serviceaccounts": ["waits", "grant", "event"],
   "operator serviceaccounts/token": ["waits", "grant", "event"],
   "operator events": ["runs", "grant"],

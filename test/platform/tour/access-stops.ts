@@ -1,4 +1,5 @@
 import type { Routes } from "../../../src/contract/table.ts";
+import { deniedReceipt } from "../../../src/platform/areas/access-requests/testing/receipts.ts";
 import type { Stage, Stops } from "./stage.ts";
 
 const LOOK = { command: "kubernetes/get-pods", summary: "see what runs", params: { namespace: "web" } };
@@ -33,6 +34,10 @@ export const accessRequestStops: Stops<Routes["accessRequests"]> = {
     return stage.admin.accessRequests.list({ query: { deploymentId, status: ["pending-approval"] } }, stage.signal);
   },
   get: async (stage) => stage.admin.accessRequests.get({ params: { id: (await requested(stage)).id } }, stage.signal),
+  async receipt(stage) {
+    const id = await withReceipt(stage);
+    return stage.admin.accessRequests.receipt({ params: { id } }, stage.signal);
+  },
   async reject(stage) {
     const { id } = await requested(stage);
     return stage.admin.accessRequests.reject({ params: { id }, body: { reason: "not now" } }, stage.signal);
@@ -59,7 +64,18 @@ export const accessRelayStops: Stops<Routes["accessRelay"]> = {
     const decisions = [{ requestId: id, outcome: "denied", reason: "no" } as const];
     return stage.runtime.accessRelay.decisions({ body: { deploymentId, decisions } }, stage.signal);
   },
+  async receipts(stage) {
+    const { deploymentId, id } = await queued(stage);
+    const request = await stage.admin.accessRequests.get({ params: { id } }, stage.signal);
+    const receipts = [deniedReceipt(request)];
+    return stage.runtime.accessRelay.receipts({ body: { deploymentId, receipts } }, stage.signal);
+  },
 };
+
+async function withReceipt(stage: Stage): Promise<string> {
+  const { results } = await accessRelayStops.receipts(stage);
+  return results[0]?.requestId ?? "";
+}
 
 /** A command that its manager has not fetched yet. */
 async function pendingCommand({ admin, site, project, fresh, signal }: Stage): Promise<string> {

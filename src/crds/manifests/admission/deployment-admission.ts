@@ -14,9 +14,12 @@ const SAME_WORD =
   "has(object.spec.acceptedNamespaces) == has(oldObject.spec.acceptedNamespaces) && " +
   "(!has(object.spec.acceptedNamespaces) || object.spec.acceptedNamespaces == oldObject.spec.acceptedNamespaces)";
 
+const OF_STATUS = "(has(request.subResource) && request.subResource == 'status')";
+const receipts = (of: "now" | "was"): string => `variables.${of}[?'status'][?'receipts'].orValue(null)`;
+
 /**
  * The customer decides which deployments are served where. No account of Sallyport may write that field, whatever roles
- * it has, nor delete a deployment in which it is set.
+ * it has, nor delete a deployment in which it is set. Which receipt is the last one, the operator says alone.
  */
 export function deploymentAcceptance(names: InstallationNames): readonly Manifest[] {
   const { systemNamespace, grantsNamespace } = names;
@@ -27,7 +30,11 @@ export function deploymentAcceptance(names: InstallationNames): readonly Manifes
     .join(" || ");
   return validatingPolicy(
     "sallyport-deployment-acceptance",
-    { apiGroups: [GROUP], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["manageddeployments"] },
+    {
+      apiGroups: [GROUP],
+      operations: ["CREATE", "UPDATE", "DELETE"],
+      resources: ["manageddeployments", "manageddeployments/status"],
+    },
     {
       matchConditions: [{ name: "made-by-an-account-of-sallyport", expression: ours }],
       variables: NOW_AND_WAS,
@@ -49,10 +56,18 @@ export function deploymentAcceptance(names: InstallationNames): readonly Manifes
         ),
         forbid(
           // Its right to patch is for this alone.
-          `request.operation != 'UPDATE' || !(${byTheOperator}) || (${sameBut("variables.now", "variables.was", [["metadata"]])} && ` +
+          `request.operation != 'UPDATE' || ${OF_STATUS} || !(${byTheOperator}) || (${sameBut("variables.now", "variables.was", [["metadata"]])} && ` +
             `${sameMetadata([["labels", "annotations", ...BOOKKEEPING.flat()], [APPLYSET_ID_LABEL]])} && ` +
             `${sameBut(annotations("now"), annotations("was"), [PARENT_ANNOTATIONS])})`,
           "the operator writes of a ManagedDeployment only that it is the parent of an ApplySet (KEP-3659)",
+        ),
+        forbid(
+          `!(${OF_STATUS}) || !(${byTheOperator}) || ${sameBut("variables.now", "variables.was", [["status", "metadata"], ["receipts"]])}`,
+          "the operator writes of a ManagedDeployment's status only its last receipt",
+        ),
+        forbid(
+          `!(${OF_STATUS}) || (${byTheOperator}) || ${receipts("now")} == ${receipts("was")}`,
+          "the last receipt of a deployment is the operator's",
         ),
       ],
     },

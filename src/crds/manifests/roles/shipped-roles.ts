@@ -101,6 +101,12 @@ function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[
           "Reports, and claims a line of a plan before it runs. The spec, where decisions stand, stays out of its reach.",
         ),
         rule(
+          GROUP,
+          ["manageddeployments/status"],
+          ["patch"],
+          "Says which receipt of a deployment is the last one. An admission policy narrows it to that field.",
+        ),
+        rule(
           "",
           ["serviceaccounts"],
           ["create", "get", "list", "delete"],

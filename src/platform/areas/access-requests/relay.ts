@@ -15,8 +15,8 @@ import { findOfDeployment, listForManager, updateRequest } from "./store.ts";
 // What a manager reports about the requests of one deployment. Items are handled in order, so the second of two equal
 // items is a duplicate.
 
-type RelayCall = Pick<Call, "db" | "now" | "principal" | "raise" | "emit" | "hooks">;
-interface Answer {
+export type RelayCall = Pick<Call, "db" | "now" | "principal" | "raise" | "emit" | "hooks">;
+export interface Answer {
   recorded: number;
   results: ReportResult[];
 }
@@ -137,13 +137,13 @@ export function decisions(
 type Outcome =
   | { readonly outcome: "recorded" | "duplicate" }
   | { readonly outcome: "ignored"; readonly code: ReportCode };
-const ignored = (code: ReportCode): Outcome => ({ outcome: "ignored", code });
+export const ignored = (code: ReportCode): Outcome => ({ outcome: "ignored", code });
 
 /**
  * Handles each item against its request as it is now. An unknown request, or one of another deployment, fails only its
  * own item.
  */
-async function eachReport<Item>(
+export async function eachReport<Item>(
   call: RelayCall,
   deploymentId: string,
   items: readonly Item[],

@@ -7,6 +7,7 @@ import { toClaimed } from "../commands/record.ts";
 import { create } from "./create.ts";
 import { queue, recordOf, reject, requireRequest } from "./gate.ts";
 import { asOf } from "./lifecycle.ts";
+import { receiptOf, receipts } from "./receipts.ts";
 import { kubectlApprove, toPending, toRecord, withApproval } from "./record.ts";
 import { approvals, decisions, materialized, pending } from "./relay.ts";
 import { commandsOf, listRequests } from "./store.ts";
@@ -30,6 +31,8 @@ export const handlers: Handlers<typeof accessRequestRoutes> = {
   async get(call) {
     return withApproval(await recordOf(call, await requireRequest(call, call.params.id)));
   },
+
+  receipt: (call) => receiptOf(call, call.params.id),
 
   async list({ db, principal, query, page, now }) {
     const project = await optionalProject(db, principal, query.project);
@@ -67,4 +70,5 @@ export const relayHandlers: Handlers<typeof accessRelayRoutes> = {
     return { ...answer, claimed: claimed.map((row) => toClaimed(row, call.principal)) };
   },
   decisions: (call) => decisions(call, call.body),
+  receipts: (call) => receipts(call, call.body),
 };

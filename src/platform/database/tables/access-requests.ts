@@ -9,6 +9,18 @@ import type { Actor } from "../../../contract/wire/actor.ts";
 
 export interface AccessRequestTables {
   access_requests: AccessRequestRow;
+  access_receipts: AccessReceiptRow;
+}
+
+export interface AccessReceiptRow {
+  access_request_id: string;
+  deployment_id: string;
+  sequence: number;
+  digest: string;
+  previous: string | null;
+  /** Its RFC 8785 form, of which the digest is. */
+  receipt: string;
+  received_at: Date;
 }
 
 export interface AccessRequestRow {
