@@ -10,6 +10,10 @@ import { html, type Page, page } from "../../kernel/web-page.ts";
 import { accept, preview } from "./accept.ts";
 
 const PATH = "/invite/{token}";
+export const INVITE_ROUTES = [
+  { method: "GET", path: PATH },
+  { method: "POST", path: PATH },
+] as const;
 /** Longer than any token of the platform. */
 const MAX_TOKEN = 128;
 

@@ -39,8 +39,8 @@ export function setupPage(view: PortalView): Page {
   const { appearance } = info.project.portal;
   const lines = progressOf(view);
   const blockers = view.manager === undefined ? blockersOf(info) : [];
-  const isSettled =
-    lines.length > 0 && lines.every(({ progress }) => progress.isSettled) && !blockers.some(({ isFatal }) => isFatal);
+  const isWaited = info.tokenType === "deployment-group" && blockers.some(({ isFatal }) => isFatal);
+  const isSettled = lines.length > 0 && lines.every(({ progress }) => progress.isSettled) && !isWaited;
   const title =
     appearance.title ??
     (view.manager === undefined ? `Set up ${info.project.name}` : `Set up the manager ${info.project.name}`);
@@ -114,7 +114,7 @@ function whatPart({ info, deployments, manager, tokenExpiresAt }: PortalView): M
     stack &&
     Object.entries(COUNTED).flatMap(([key, words]) => {
       const count = stack.resourceCounts[key as keyof typeof COUNTED];
-      return count === 0 ? [] : [`${count} ${words}`];
+      return count === 0 ? [] : [`${words}: ${count}`];
     });
   const variables = setupConfig?.environmentVariables ?? [];
   const rows = [
