@@ -195,16 +195,19 @@ describe.skipIf(problem !== undefined)("in a real browser", () => {
           const body = { name: "shop", platform: "kubernetes", setupMethod: "helm" };
           const made = (await world.call("POST", "/v1/deployments", { key: token, body })).body;
 
+          const heard = async (status: string) =>
+            expect((await site.report(made.deployment.id, status)).status).toBe(200);
+
           const own = await scene();
           await own.page.clock.install();
           await own.page.goto(`${world.platform.url}/deploy#token=${made.token}`);
           await own.page.getByText("waits for the agent in your cluster").waitFor();
           expect(await own.page.textContent("#steps")).toContain(`sallyport.deployments.${made.deployment.id}=`);
-          await site.report(made.deployment.id, "provisioning");
+          await heard("initial-setup");
           await own.page.clock.runFor(11_000);
-          await own.page.getByText("is being set up").waitFor();
+          await own.page.getByText("is being prepared").waitFor();
           await isWell(own);
-          await site.report(made.deployment.id, "running");
+          for (const status of ["provisioning", "running"]) await heard(status);
           await own.page.clock.runFor(11_000);
           await own.page.getByText("All is settled.").waitFor();
           const asked = own.asked.length;

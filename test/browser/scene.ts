@@ -26,6 +26,8 @@ export class Scene {
 
   static async open(browser: Browser, hosts: readonly string[], scripts = true): Promise<Scene> {
     const context = await browser.newContext({ viewport: SIZE, javaScriptEnabled: scripts, colorScheme: "light" });
+    // For what hangs. A machine that is busy with other work takes ten times as long as a quiet one.
+    context.setDefaultTimeout(150_000);
     const scene = new Scene(context, await context.newPage(), hosts);
     await scene.#watch();
     return scene;
