@@ -51,7 +51,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "integration",
-          include: ["test/integration/**/*.test.ts"],
+          include: ["test/{integration,browser}/**/*.test.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, silentLogger } from "../base/log.ts";
 import { ROUTES } from "../contract/table.ts";
 import { type Bootstrap, createBootstrap } from "./administration/bootstrap.ts";
-import { registerDeployPage } from "./areas/deployment-portal/page.ts";
+import { registerPortalPage } from "./areas/deployment-portal/portal-page/portal-routes.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { HOOKS } from "./areas/hooks.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
@@ -225,7 +225,7 @@ function serve(
   });
   registerIdentity(app, { engine, limiter, draining }, identity, log);
   registerInvitePage(app, { engine, limiter, draining });
-  registerDeployPage(app, { engine, limiter, draining });
+  registerPortalPage(app, { engine, limiter, draining });
   registerSetup(app, { engine, limiter, draining });
   return app;
 }

@@ -29,7 +29,7 @@ it("shows the document in a browser with nothing from elsewhere", async () => {
   const html = await page.text();
   expect(html).not.toMatch(/https?:|<script>|\son\w+=/);
   const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? "");
-  expect(links).toHaveLength(4);
+  expect(links).toHaveLength(5);
   for (const link of links) {
     const file = await get(`/${link}`);
     expect(file.status, link).toBe(200);

@@ -1,14 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { InvitationPreview } from "../../../contract/workspaces/invitations.ts";
 import { Browser, type SignedIn } from "../../identity/users/browser.ts";
-import { errorPage, html, type Page, page } from "../../identity/users/pages.ts";
+import { errorPage } from "../../identity/users/pages.ts";
 import { SIGN_IN_PATH } from "../../identity/users/sign-in.ts";
 import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { PlatformError } from "../../kernel/errors.ts";
+import { html, type Page, page } from "../../kernel/web-page.ts";
 import { accept, preview } from "./accept.ts";
 
 const PATH = "/invite/{token}";
+export const INVITE_ROUTES = [
+  { method: "GET", path: PATH },
+  { method: "POST", path: PATH },
+] as const;
 /** Longer than any token of the platform. */
 const MAX_TOKEN = 128;
 

@@ -9,8 +9,13 @@ export const PORTAL = { id: "portal", name: "Portal", redirectUris: ["https://po
 export const SPA = { id: "spa", name: "Spa", redirectUris: ["https://spa.example/back"], secret: undefined };
 export const identity = { outside: undefined, devLogin: true, clients: [CLI_CLIENT, PORTAL, SPA] };
 
+/** Where the platform is. */
+interface Site {
+  readonly platform: { readonly url: string };
+}
+
 /** A client library that knows nothing of us but the issuer. */
-export function discover(world: World, clientId = CLI_CLIENT.id, secret?: string): Promise<openid.Configuration> {
+export function discover(world: Site, clientId = CLI_CLIENT.id, secret?: string): Promise<openid.Configuration> {
   const authentication = secret === undefined ? openid.None() : openid.ClientSecretBasic(secret);
   return openid.discovery(new URL(world.platform.url), clientId, undefined, authentication, {
     execute: [openid.allowInsecureRequests],
@@ -24,7 +29,7 @@ export interface Flow {
   readonly url: URL;
 }
 
-export async function begin(world: World, more: Record<string, string> = {}): Promise<Flow> {
+export async function begin(world: Site, more: Record<string, string> = {}): Promise<Flow> {
   const configuration = await discover(world);
   const verifier = openid.randomPKCECodeVerifier();
   const url = openid.buildAuthorizationUrl(configuration, {

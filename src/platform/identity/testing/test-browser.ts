@@ -13,7 +13,7 @@ interface Cookie {
 
 /** What a browser does with cookies, redirects, `Refresh` and forms; no scripts. One per person. */
 export class TestBrowser {
-  /** By host and name. */
+  /** By host, name and path. */
   readonly #cookies = new Map<string, Cookie>();
   /** Sites that it does not ask: there a redirect ends, as at a client's loopback address. */
   readonly #stopsAt: (url: URL) => boolean;
@@ -26,7 +26,8 @@ export class TestBrowser {
   }
 
   cookie(url: string, name: string): string | undefined {
-    return this.#cookies.get(`${new URL(url).host} ${name}`)?.value;
+    const [, cookie] = [...this.#cookies].find(([key]) => key.startsWith(`${new URL(url).host} ${name} `)) ?? [];
+    return cookie?.value;
   }
 
   get(url: string | URL, headers: Readonly<Record<string, string>> = {}): Promise<Seen> {
@@ -76,13 +77,14 @@ export class TestBrowser {
     for (const line of lines) {
       const [pair = "", ...attributes] = line.split(/; */);
       const at = pair.indexOf("=");
-      const key = `${url.host} ${pair.slice(0, at)}`;
       const attribute = (name: string): string | undefined =>
         attributes.find((each) => each.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1);
       const expires = attribute("expires");
       const over = attribute("max-age") === "0" || (expires !== undefined && Date.parse(expires) < Date.now());
+      const path = attribute("path") ?? "/";
+      const key = `${url.host} ${pair.slice(0, at)} ${path}`;
       if (over) this.#cookies.delete(key);
-      else this.#cookies.set(key, { value: pair.slice(at + 1), path: attribute("path") ?? "/" });
+      else this.#cookies.set(key, { value: pair.slice(at + 1), path });
     }
   }
 }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { setHeaders } from "../../kernel/call/answer.ts";
 import type { Engine } from "../../kernel/call/execute.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import type { Page } from "./pages.ts";
+import type { Page } from "../../kernel/web-page.ts";
 import { liveSession, SESSION_COOKIE, SESSION_LIFE_MS, sessionOf } from "./session.ts";
 import { type Site, siteOf } from "./site.ts";
 import { createSession } from "./store.ts";

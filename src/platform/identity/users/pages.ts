@@ -1,86 +1,4 @@
-import { createHash } from "node:crypto";
-
-/** A page with its security headers. */
-export interface Page {
-  readonly html: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Text that is safe to insert into HTML. */
-class Markup {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-/** Builds HTML and escapes every inserted value, unless the value is `Markup`. */
-export function html(parts: TemplateStringsArray, ...values: readonly (string | Markup | undefined)[]): Markup {
-  return new Markup(parts.reduce((text, part, i) => text + shown(values[i - 1]) + part));
-}
-
-function shown(value: string | Markup | undefined): string {
-  if (value === undefined) return "";
-  return value instanceof Markup ? value.text : value.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`);
-}
-
-const STYLE = `
-:root { color-scheme: light dark; }
-body { font: 1rem/1.5 system-ui, sans-serif; margin: 0; min-height: 100vh; display: grid; place-items: center;
-  background: Canvas; color: CanvasText; }
-main { width: min(24rem, 100vw - 2rem); padding: 1rem 0; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1rem; }
-.mark { margin: 0 0 .5rem; font-weight: 600; letter-spacing: .02em; }
-label { display: block; margin: 1rem 0 .25rem; }
-input { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem .75rem; border: 1px solid GrayText;
-  border-radius: .375rem; background: Field; color: FieldText; }
-button, .button { font: inherit; display: block; width: 100%; box-sizing: border-box; text-align: center; margin: 1rem 0 0;
-  padding: .625rem 1rem; border: 1px solid #1d4ed8; border-radius: .375rem; background: #1d4ed8; color: #fff;
-  text-decoration: none; cursor: pointer; }
-.second { background: transparent; color: inherit; border-color: GrayText; }
-:focus-visible { outline: 3px solid #f59e0b; outline-offset: 2px; }
-.note { border-left: 4px solid #f59e0b; padding: .25rem .75rem; margin: 1.5rem 0 0; }
-.who { font-weight: 600; overflow-wrap: anywhere; }
-`;
-
-/** No scripts, one style sheet by its hash, forms only to this origin, and no other page may frame it. */
-const POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
-const HEADERS = {
-  "content-security-policy": POLICY,
-  "x-content-type-options": "nosniff",
-  // Not `no-referrer`: browsers would then send the platform's own forms with `Origin: null`.
-  "referrer-policy": "same-origin",
-  "cache-control": "no-store",
-};
-
-export function page(title: string, content: Markup, headers: Readonly<Record<string, string>> = {}): Page {
-  const { text } = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · Sallyport</title>
-<style>${new Markup(STYLE)}</style>
-</head>
-<body>
-<main>
-<p class="mark">Sallyport</p>
-<h1>${title}</h1>
-${content}
-</main>
-</body>
-</html>
-`;
-  return { html: text, headers: { ...HEADERS, ...headers } };
-}
+import { html, type Page, page } from "../../kernel/web-page.ts";
 
 export interface SignInChoices {
   /** Prefix of every path: see `Site`. */
@@ -158,7 +76,9 @@ export function signedInPage(prefix: string, user: { readonly email: string }): 
  * redirects too, and the client's address is not in it.
  */
 export function onwardPage(url: string): Page {
-  return page("One moment", html`<p><a class="button" href="${url}">Go on</a></p>`, { refresh: `0; url=${url}` });
+  return page("One moment", html`<p><a class="button" href="${url}">Go on</a></p>`, {
+    headers: { refresh: `0; url=${url}` },
+  });
 }
 
 export function errorPage(prefix: string, title: string, text: string): Page {

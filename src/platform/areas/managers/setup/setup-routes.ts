@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Browser } from "../../../identity/users/browser.ts";
-import { html, type Page, page } from "../../../identity/users/pages.ts";
 import { setHeaders } from "../../../kernel/call/answer.ts";
 import { type OpenDeps, openRoute } from "../../../kernel/call/open-route.ts";
+import { html, type Page, page } from "../../../kernel/web-page.ts";
 import { MODULE_VERSION, moduleArchive } from "./setup-module.ts";
 import { setupTemplate } from "./setup-template.ts";
 

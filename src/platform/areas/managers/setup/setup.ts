@@ -74,14 +74,25 @@ export async function issueSetup(call: Context, manager: SetUp, user: object | n
       items: [],
       environmentVariables: [],
     },
-    setup: setupOf(method, {
-      id: manager.id,
-      region,
-      baseUrl: config.baseUrl,
-      templateCopy: config.setupTemplateUrl,
-      portal: `${config.portalUrl}/deploy`,
-      stackSettings: stackSettingsOf(manager),
-    }),
+    setup: setupOf(method, factsOf(manager, region, config)),
+  };
+}
+
+/** The same instructions for a manager that waits for its setup; undefined for one that was not made to be set up. */
+export function setupOfManager(manager: SetUp, config: Context["config"]): ManagerSetup | undefined {
+  const { cloud, region, setup_method: method } = manager;
+  if (cloud === null || region === null) return undefined;
+  return setupOf(method ?? setupMethod(cloud, undefined), factsOf(manager, region, config));
+}
+
+function factsOf(manager: Pick<SetUp, "id" | "network">, region: string, config: Context["config"]): SetupFacts {
+  return {
+    id: manager.id,
+    region,
+    baseUrl: config.baseUrl,
+    templateCopy: config.setupTemplateUrl,
+    portal: `${config.portalUrl}/deploy`,
+    stackSettings: stackSettingsOf(manager),
   };
 }
 

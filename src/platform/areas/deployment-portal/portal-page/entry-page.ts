@@ -1,0 +1,24 @@
+import { html, type Markup, type Page, page } from "../../../kernel/web-page.ts";
+import { ENTRY_SCRIPT } from "./portal-scripts.ts";
+
+/** Where a link leads first: the browser holds its token, and this page sends it. */
+export function entryPage(prefix: string): Page {
+  return page(
+    "Open a deployment link",
+    html`<p>A deployment link shows what will be installed and the lines that install it.</p>${form(prefix)}`,
+    { script: ENTRY_SCRIPT },
+  );
+}
+
+/** Says why a link does not open, and takes another one. It names nothing that the link belongs to. */
+export function closedPage(prefix: string, title: string, why: string): Page {
+  return page(title, html`<p>${why}</p>${form(prefix)}`);
+}
+
+function form(prefix: string): Markup {
+  return html`<form method="post" action="${prefix}/deploy">
+<label for="token">The link, or the token at its end</label>
+<input id="token" name="token" required maxlength="2560" autocomplete="off" autocapitalize="none" spellcheck="false">
+<button>Open</button>
+</form>`;
+}

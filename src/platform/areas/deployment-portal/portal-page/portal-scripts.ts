@@ -1,0 +1,46 @@
+// The scripts of the portal's pages. Each is allowed by its hash alone, so it is a constant: the pages work without them.
+
+/** Takes the token out of the address, where the browser's history would keep it, and sends it as the form does. */
+export const ENTRY_SCRIPT = `
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+if (token) {
+  history.replaceState(null, "", location.pathname);
+  const form = document.forms[0];
+  form.elements.token.value = token;
+  form.submit();
+}
+`;
+
+/** How often an open page looks whether something has changed. */
+const LOOK_MS = 10_000;
+
+/**
+ * Lets a line be copied with a button, and takes what has changed from a fresh copy of this page, part by part, so that
+ * focus and selection stay where nothing changed. It ends when the page says that all is settled.
+ */
+export const SETUP_SCRIPT = `
+document.documentElement.classList.toggle("scripted", Boolean(navigator.clipboard));
+const told = document.getElementById("told");
+document.addEventListener("click", async ({ target }) => {
+  const lines = target.dataset && target.dataset.copies && document.getElementById(target.dataset.copies);
+  if (!lines) return;
+  await navigator.clipboard.writeText(lines.textContent).then(
+    () => { told.textContent = "Copied."; },
+    () => { told.textContent = "The browser did not let this page copy: select the lines."; },
+  );
+});
+const parts = () => [...document.querySelectorAll("[data-part]")];
+const look = async () => {
+  if (document.hidden) return;
+  const answer = await fetch(location.href).catch(() => undefined);
+  if (!answer || answer.status === 429 || answer.status >= 500) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of parts()) {
+    const now = fresh.getElementById(part.id);
+    if (!now) return location.reload();
+    if (part.innerHTML !== now.innerHTML) part.replaceChildren(...now.childNodes);
+  }
+  if (fresh.querySelector("[data-settled]")) clearInterval(looking);
+};
+const looking = document.querySelector("[data-settled]") ? undefined : setInterval(look, ${LOOK_MS});
+`;

@@ -1,0 +1,30 @@
+import { execFileSync } from "node:child_process";
+import { startPlatform } from "../../src/platform/server.ts";
+import { startChromium } from "./chromium.ts";
+import { Scene } from "./scene.ts";
+const platform = await startPlatform({ database: { pglite: "memory" }, rateLimits: false });
+const chromium = await startChromium();
+const at = await Scene.open(chromium, [platform.url]);
+const t = Date.now();
+const cpu = () => execFileSync("sh", ["-c", "ps -eo times,args | grep -- '--type=renderer' | grep -v grep | awk '{print $1}' | sort -n | tail -1"], { encoding: "utf8" }).trim();
+await at.page.goto(`${platform.url}/docs`);
+console.log("loaded", Date.now() - t, cpu());
+for (let i = 0; i < 30; i += 1) {
+  await new Promise((r) => setTimeout(r, 5000));
+  const state = await at.page.evaluate("[document.querySelectorAll('.opblock-tag').length, document.querySelector('#reference').textContent.slice(-100)]");
+  console.log(Date.now() - t, cpu(), JSON.stringify(state), at.troubles.join());
+  if ((state as number[])[0]! > 0) break;
+}
+await at.page.screenshot({ path: "/tmp/docs.png" });
+await at.page.locator("#operations-tag-user").click();
+await at.page.locator("[id*='getProfile'] .opblock-summary-control").click();
+await at.page.locator(".opblock-body").first().waitFor({ timeout: 120_000 });
+console.log("open", Date.now() - t, cpu(), at.troubles, at.page.url());
+console.log((await at.axe()).join("\n"), await at.tooWideBy(), cpu());
+await at.page.getByRole("button", { name: "Try it out" }).click();
+await at.page.getByRole("button", { name: "Execute" }).click();
+await at.page.locator(".live-responses-table").first().waitFor();
+console.log((await at.axe()).join("\n"), await at.tooWideBy(), cpu());
+console.log(at.troubles, await at.tabOrder());
+await at.page.screenshot({ path: "/tmp/docs2.png" });
+await chromium.close(); await platform.close(); process.exit(0);
