@@ -8,7 +8,6 @@ import { PatternJudge } from "./stranger-pattern.ts";
 import {
   Description,
   isReservedName,
-  MAX_COMMAND_LENGTH,
   Name,
   PATTERN_WORDS,
   RESERVED_NAMES,
@@ -164,11 +163,7 @@ function nameIssues(plugin: unknown, names: readonly (string | undefined)[]): re
       const path = `/operations/${index}/name`;
       const isTwice = first.has(name);
       first.add(name);
-      if (isTwice) return [{ path, message: "is declared twice" }];
-      const isLong = isText && plugin.length + 1 + name.length > MAX_COMMAND_LENGTH;
-      return isLong
-        ? [{ path, message: `is, with the plugin's name, longer than ${MAX_COMMAND_LENGTH} characters` }]
-        : [];
+      return isTwice ? [{ path, message: "is declared twice" }] : [];
     }),
   ];
 }
