@@ -1,4 +1,4 @@
-import { Document } from "yaml";
+import { Document, isMap, isSeq } from "yaml";
 import type { PluginMetadata, PluginOperation } from "../../../plugins/metadata.ts";
 import { pluginRole } from "../../../plugins/words.ts";
 import { wrap } from "../../kernel/settings.ts";
@@ -22,9 +22,11 @@ export function chartValuesText(plugin: PluginMetadata): string {
   );
   for (const operation of plugin.operations) {
     const node = document.getIn(["plugins", plugin.name, "operations", operation.name], true);
-    if (typeof node === "object" && node !== null) {
-      (node as { commentBefore?: string }).commentBefore = comment(...about(plugin, operation));
-    }
+    if (!isMap(node)) continue;
+    node.commentBefore = comment(...about(plugin, operation));
+    const rules = node.get("rules", true);
+    // A rule in one line, as people write it.
+    for (const rule of isSeq(rules) ? rules.items : []) if (isMap(rule)) rule.flow = true;
   }
   return document.toString({ lineWidth: 0 });
 }
