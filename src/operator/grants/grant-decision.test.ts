@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
 import { claimDigest } from "../gate/gate.ts";
@@ -18,7 +18,7 @@ function world(of: AccessGrant, more: Partial<GrantFacts> = {}): GrantFacts {
     grant: of,
     policy,
     enforcement: STAMPED,
-    tierOf,
+    commands: BUILT_IN,
     invocationOf: () => undefined,
     missing: [],
     unaccepted: [],
