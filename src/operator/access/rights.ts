@@ -51,7 +51,8 @@ export class Rights {
     const { client, config, served, clock, log, registry } = options;
     this.#commands = options.commands;
     const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind, lendingMode } = config;
-    const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind, lendingMode };
+    const { plugins } = config;
+    const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind, lendingMode, plugins };
     const looking = { client, clock, log, everyMs: config.accessCheckIntervalMs };
     this.watch = new AccessWatch({ ...looking, required: () => requiredRights("operator", names, served()) });
     this.clusterWatch = new AccessWatch({ ...looking, required: () => clusterOpenedRights(names), isOptional: true });

@@ -15,9 +15,9 @@ export const PLUGIN_BOUNDS = {
   /** Of that, what is kept for one line of the log. */
   noiseKeptBytes: 2_048,
   /** Objects of V8. Buffers lie outside of it. */
-  heapMiB: 96,
+  heapMiB: 64,
   /** All of its memory, code of Node.js included (about 50 MiB). */
-  residentBytes: 256 * 1_024 * 1_024,
+  residentBytes: 160 * 1_024 * 1_024,
   /** Between two looks at its memory. */
   memoryLookMs: 50,
 } as const;

@@ -50,11 +50,21 @@ export function readCall({ verb: does, arguments: given }: CallMessage): CallArg
   const { type: patchType = "merge", subresource } = options;
   if (!PATCH_TYPES.some((each) => each === patchType)) return `a patch is one of ${PATCH_TYPES.join(", ")}`;
   if (patchType === "json" ? !Array.isArray(given.body) : !isRecord(given.body)) return "the body does not fit the type";
+  if (writesOwners(given.body)) return "a plugin does not write managedFields";
   if (subresource !== undefined && !SUBRESOURCES.some((each) => each === subresource)) {
     return `a subresource is one of ${SUBRESOURCES.join(", ")}`;
   }
   const part = subresource === undefined ? {} : { subresource: String(subresource) };
   return { does, verb: "patch", resource, ...key, ...part, body: given.body, patchType: String(patchType) };
+}
+
+/** Who owns which field is the API server's to write: with a false owner the true one's next apply would delete the field. */
+function writesOwners(body: unknown): boolean {
+  if (isRecord(body)) return isRecord(body.metadata) && Object.hasOwn(body.metadata, "managedFields");
+  const steps: readonly unknown[] = Array.isArray(body) ? body : [];
+  return steps.some(
+    (step) => isRecord(step) && (/^(\/metadata)?$/.test(String(step.path)) || /^\/metadata\/managedFields/.test(String(step.path))),
+  );
 }
 
 function readResource(value: unknown): CallArguments["resource"] | undefined {
