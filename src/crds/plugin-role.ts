@@ -23,7 +23,9 @@ export function pluginRoleName({ plugin, name }: Pick<PluginRole, "plugin" | "na
 export function pluginRoleRules({ rules }: Pick<PluginRole, "rules">): readonly PolicyRule[] {
   const patches = rules.some(
     ({ apiGroups, resources, verbs }) =>
-      apiGroups.includes("apps") && verbs.includes("patch") && resources.some((each) => (WORKLOAD_RESOURCES as readonly string[]).includes(each)),
+      apiGroups.includes("apps") &&
+      verbs.includes("patch") &&
+      resources.some((each) => (WORKLOAD_RESOURCES as readonly string[]).includes(each)),
   );
   return patches ? [...rules, CHANGE_WORKLOADS] : rules;
 }

@@ -49,7 +49,18 @@ export function debugSessionParts(parts: OperatorParts): DebugSessionParts | und
 }
 
 function sessionPorts(parts: OperatorParts, access: SessionAccess, silence: TunnelSilence): SessionPorts {
-  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, debugMetrics, plugins } = parts;
+  const {
+    client,
+    caches,
+    admission,
+    rights,
+    config,
+    serverClock: clock,
+    fence,
+    publisher,
+    debugMetrics,
+    plugins,
+  } = parts;
   const { debugModes: modes, debugMaxTtlMs: maxTtlMs, debugMaxConcurrent: maxConcurrent, lendingMode } = config;
   return {
     clock,

@@ -13,7 +13,7 @@ import type { DebugMetrics } from "./kernel/debug-metrics.ts";
 import type { EventPublisher } from "./kernel/event-publisher.ts";
 import type { OperatorMetrics } from "./kernel/metrics.ts";
 import type { RolloutMetrics } from "./kernel/rollout-metrics.ts";
-import type { PluginCatalogue } from "./plugins/plugin-catalogue.ts";
+import type { PluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
 /** What the parts of the operator share. */

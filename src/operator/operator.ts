@@ -24,7 +24,7 @@ import { debugMetrics } from "./kernel/debug-metrics.ts";
 import { EventPublisher } from "./kernel/event-publisher.ts";
 import { operatorMetrics } from "./kernel/metrics.ts";
 import { rolloutMetrics } from "./kernel/rollout-metrics.ts";
-import { pluginCatalogue } from "./plugins/plugin-catalogue.ts";
+import { pluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
 export interface OperatorTools {

@@ -108,7 +108,8 @@ const AGENT_FOLDERS: Readonly<Record<string, Part>> = {
 };
 
 const OPERATOR_FOLDERS: Readonly<Record<string, Part>> = {
-  plugins: {
+  // Not `plugins`: a room has that name, and the rules go by names in paths.
+  "custom-operations": {
     is: "operations of the vendor's own: what image and install values say of them, and their requests",
     imports: ["plugin-process", "gate", "operations"],
   },

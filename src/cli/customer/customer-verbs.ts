@@ -4,12 +4,12 @@ import { type DebugSession, debugSessions } from "../../crds/kinds/debug-session
 import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../../crds/kinds/operation-policy.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
-import { commandsWith } from "./plugin-commands.ts";
 import { currentOf } from "./current-params.ts";
 import { CODES } from "./customer-cluster.ts";
 import { decided } from "./decisions.ts";
 import { grantNamed, rolloutNamed } from "./grants.ts";
 import { openSessions, sessionsTable } from "./inside.ts";
+import { commandsWith } from "./plugin-commands.ts";
 import { policyVerdict, verdictText } from "./policy-verdict.ts";
 import { listed, requestsTable, waitingRequests } from "./requests.ts";
 import { planText, shownPlan } from "./shown-plan.ts";
@@ -122,7 +122,13 @@ async function policyTest({ client, namespace, words: [test, command = ""], flag
   if (!/^[a-z0-9-]+\/[a-z0-9-]+$/.test(command)) throw new UsageError("a command is PLUGIN/OPERATION");
   const params = paramsOf(flags.params);
   const policies = await listed<OperationPolicy>(client, operationPolicies, namespace, signal);
-  const value = policyVerdict(policies, command, params, flags.deployment ?? "", await commandsWith(client, command, signal));
+  const value = policyVerdict(
+    policies,
+    command,
+    params,
+    flags.deployment ?? "",
+    await commandsWith(client, command, signal),
+  );
   return { value, text: () => verdictText(value) };
 }
 

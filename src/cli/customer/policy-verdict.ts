@@ -1,7 +1,14 @@
 import type { OperationPolicy, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
 import type { CommandTable } from "../../crds/operations/catalog.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { type CustomerPolicy, decisionOn, mergePolicies, type Wanted, wantedOf, writtenIn } from "../../operator/gate/policy.ts";
+import {
+  type CustomerPolicy,
+  decisionOn,
+  mergePolicies,
+  type Wanted,
+  wantedOf,
+  writtenIn,
+} from "../../operator/gate/policy.ts";
 import { escaped } from "../kernel/output.ts";
 
 /** What the customer's policies say of a command, and why. */

@@ -53,7 +53,9 @@ export function commandTable(more: readonly Known[]): CommandTable {
   const own = new Set(built.map(({ command }) => command));
   const others = more.filter(({ command }) => !own.has(command));
   const tiers = new Map([...others, ...built].map(({ command, tier }) => [command, tier]));
-  const wide = new Set([...others, ...OPERATIONS].flatMap(({ command, scope }) => (scope === "cluster" ? [command] : [])));
+  const wide = new Set(
+    [...others, ...OPERATIONS].flatMap(({ command, scope }) => (scope === "cluster" ? [command] : [])),
+  );
   return Object.freeze({
     tierOf: (command: string) => tiers.get(command) ?? "destructive",
     isClusterWide: (command: string) => wide.has(command),

@@ -52,7 +52,15 @@ export class Rights {
     this.#commands = options.commands;
     const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind, lendingMode } = config;
     const { plugins } = config;
-    const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind, lendingMode, plugins };
+    const names = {
+      ...DEFAULT_NAMES,
+      systemNamespace,
+      grantsNamespace,
+      operatorAccount,
+      roleKind,
+      lendingMode,
+      plugins,
+    };
     const looking = { client, clock, log, everyMs: config.accessCheckIntervalMs };
     this.watch = new AccessWatch({ ...looking, required: () => requiredRights("operator", names, served()) });
     this.clusterWatch = new AccessWatch({ ...looking, required: () => clusterOpenedRights(names), isOptional: true });

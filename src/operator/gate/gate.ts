@@ -103,7 +103,10 @@ export function gate(input: GateInput): Verdict {
   const operation = input.findOperation(command);
   if (operation === undefined) {
     const problem = input.problemOf?.(command);
-    return refuse(problem?.reason ?? "UnknownOperation", problem?.message ?? `this operator has no operation ${command}`);
+    return refuse(
+      problem?.reason ?? "UnknownOperation",
+      problem?.message ?? `this operator has no operation ${command}`,
+    );
   }
   if (TIERS.indexOf(spec.tier) < TIERS.indexOf(operation.tier)) {
     return refuse("TierMismatch", `${command} is ${operation.tier}, the request claims ${spec.tier}`);

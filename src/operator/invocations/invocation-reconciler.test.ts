@@ -15,8 +15,8 @@ import { Access } from "../access/access.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
 import { reconcileGrant } from "../grants/grant-reconciler.ts";
-import { RunningOperations } from "../operations/running-operations.ts";
 import { findOperation } from "../operations/catalog.ts";
+import { RunningOperations } from "../operations/running-operations.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import {
   approvedGrant,

@@ -173,7 +173,8 @@ function operationSeries(registry: Registry, isOfPlugin: PluginFacts["isEnabled"
     duration.zero(labels);
     running.set({ plugin: labels.plugin }, 0);
   }
-  const named = (command: string): { plugin: string; operation: string } => KNOWN.get(command) ?? (isOfPlugin(command) ? CUSTOM : OTHER);
+  const named = (command: string): { plugin: string; operation: string } =>
+    KNOWN.get(command) ?? (isOfPlugin(command) ? CUSTOM : OTHER);
   return {
     operationEnded(command, result, seconds) {
       total.inc({ ...named(command), result });

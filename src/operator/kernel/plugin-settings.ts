@@ -27,8 +27,8 @@ function enabledPlugins(text: string): readonly EnabledOperation[] {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch {
-    throw new Error(words);
+  } catch (error) {
+    throw new Error(words, { cause: error });
   }
   const read = readEnabledPlugins(value);
   if (read === undefined) throw new Error(words);

@@ -36,6 +36,8 @@ export interface PluginRun {
   readonly params: Readonly<Record<string, unknown>>;
   readonly startedAt: Date;
   readonly timeLimitMs: number;
+  /** For tests: what Node.js runs in place of the program that loads the module. */
+  readonly command?: readonly string[];
 }
 
 export type CallAnswer =
@@ -73,7 +75,8 @@ export async function runPlugin(
   signal: AbortSignal,
 ): Promise<PluginOutcome> {
   signal.throwIfAborted();
-  const child = start(dirname(run.module));
+  const folder = dirname(run.module);
+  const child = start(folder, run.command ?? childCommand(folder));
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => child.pid === undefined && resolve());
@@ -96,13 +99,22 @@ export async function runPlugin(
     ends.abort();
     child.kill("SIGKILL");
     for (const stream of child.stdio) stream?.destroy();
-    await Promise.race([exited, new Promise<void>((resolve) => ports.clock.after(REAP_MS, resolve))]);
+    await reaped(exited, ports.clock);
     ports.ended(noise);
   }
 }
 
-function start(folder: string): ChildProcess {
-  const child = spawn(process.execPath, childCommand(folder), {
+async function reaped(exited: Promise<void>, clock: Clock): Promise<void> {
+  let cancel = (): void => undefined;
+  const late = new Promise<void>((resolve) => {
+    cancel = clock.after(REAP_MS, resolve);
+  });
+  await Promise.race([exited, late]);
+  cancel();
+}
+
+function start(folder: string, command: readonly string[]): ChildProcess {
+  const child = spawn(process.execPath, command, {
     cwd: folder,
     env: {},
     stdio: ["ignore", "pipe", "pipe", "pipe"],
@@ -174,7 +186,10 @@ function converse(pipe: Duplex, run: PluginRun, ports: PluginProcessPorts, { res
   const take = (line: string): void => {
     if (ends.aborted || hasAnswered) return;
     const message = readMessage(line, PLUGIN_BOUNDS.depth);
-    if (message === undefined) return fail(new PluginFault("PLUGIN_MESSAGE", "it sent what is no message"));
+    if (message === undefined) {
+      fail(new PluginFault("PLUGIN_MESSAGE", "it sent what is no message"));
+      return;
+    }
     if (message.type !== "call") {
       hasAnswered = true;
       // What it asked for before is not cut off: it would be unknown whether the API server had taken it.
@@ -184,7 +199,8 @@ function converse(pipe: Duplex, run: PluginRun, ports: PluginProcessPorts, { res
     calls.all += 1;
     calls.waiting += 1;
     if (calls.all > PLUGIN_BOUNDS.calls || calls.waiting > PLUGIN_BOUNDS.waitingCalls) {
-      return fail(new PluginFault("PLUGIN_FLOOD", "it sent more requests than a run may"));
+      fail(new PluginFault("PLUGIN_FLOOD", "it sent more requests than a run may"));
+      return;
     }
     calls.last = calls.last.then(() => carryOut(message)).catch(fail);
   };

@@ -28,7 +28,9 @@ function approversLend({ lendingMode = "operator" }: InstallationNames): string 
 export function lending(names: InstallationNames): readonly Manifest[] {
   const { grantsNamespace } = names;
   const { plugins = [] } = names;
-  const tiers = [...OPERATIONS, ...plugins].map(({ plugin, name, tier }) => `'${operationRole(plugin, name)}': '${tier}'`);
+  const tiers = [...OPERATIONS, ...plugins].map(
+    ({ plugin, name, tier }) => `'${operationRole(plugin, name)}': '${tier}'`,
+  );
   const may = (resource: string): string =>
     `authorizer.group('${GROUP}').resource('${resource}').namespace('${grantsNamespace}')`;
   const [operator] = operatorOnly(names);

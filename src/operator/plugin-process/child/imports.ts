@@ -11,7 +11,8 @@ export function limitImports(plugin: string, api: string): void {
   registerHooks({
     resolve(specifier, context, next) {
       if (specifier === PLUGIN_PACKAGE) return { url: api, shortCircuit: true };
-      if (specifier === plugin && context.parentURL !== plugin) return { url: plugin, format: "module", shortCircuit: true };
+      if (specifier === plugin && context.parentURL !== plugin)
+        return { url: plugin, format: "module", shortCircuit: true };
       if (isAllowedImport(specifier)) return next(specifier, context);
       throw new Error(`a plugin may not import ${specifier}`);
     },

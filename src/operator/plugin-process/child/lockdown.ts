@@ -9,7 +9,18 @@ export function lockDown(): void {
   const { version, versions, platform, arch, hrtime, nextTick } = process;
   const { stderr } = process;
   const memoryUsage = process.memoryUsage.bind(process);
-  const harmless = { version, versions, platform, arch, hrtime, nextTick, memoryUsage, env: {}, argv: [], execArgv: [] };
+  const harmless = {
+    version,
+    versions,
+    platform,
+    arch,
+    hrtime,
+    nextTick,
+    memoryUsage,
+    env: {},
+    argv: [],
+    execArgv: [],
+  };
   replace("process", Object.freeze(harmless));
   replace("console", quietConsole(stderr));
 }

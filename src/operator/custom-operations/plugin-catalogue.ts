@@ -35,9 +35,7 @@ export async function pluginCatalogue(
 ): Promise<PluginCatalogue> {
   const turns = new Turns(PROCESSES);
   const names = [...new Set(enabled.map(({ plugin }) => plugin))];
-  const found = new Map(
-    await Promise.all(names.map(async (name) => [name, await readPlugin(folder, name)] as const)),
-  );
+  const found = new Map(await Promise.all(names.map(async (name) => [name, await readPlugin(folder, name)] as const)));
   const runnable = new Map<string, Operation>();
   const problems = new Map<string, CommandProblem>();
   const table: EnabledOperation[] = [];
@@ -48,12 +46,14 @@ export async function pluginCatalogue(
     table.push("reason" in matched ? each : matched.enabled);
   }
   const commands = commandTable(table);
-  for (const [command, { message }] of problems) tools.log.warn({ command, problem: message }, "a plugin's operation cannot run");
+  for (const [command, { message }] of problems)
+    tools.log.warn({ command, problem: message }, "a plugin's operation cannot run");
   if (runnable.size > 0) tools.log.info({ commands: [...runnable.keys()] }, "operations of plugins");
   return {
     commands,
     findOperation: (command) => findOperation(command) ?? runnable.get(command),
-    problemOf: (command) => problems.get(command) ?? (BUILT_IN.isKnown(command) || runnable.has(command) ? undefined : unknown(command)),
+    problemOf: (command) =>
+      problems.get(command) ?? (BUILT_IN.isKnown(command) || runnable.has(command) ? undefined : unknown(command)),
     isEnabled: (command) => problems.has(command) || runnable.has(command),
     problems: [...problems].map(([command, problem]) => ({ command, ...problem })),
     waitsFor: (command) =>
@@ -72,7 +72,10 @@ function matchedIn(
   found: FoundPlugin | string,
 ): CommandProblem | Parameters<typeof pluginOperation>[0] {
   const { plugin, version, name, command, scope, rules, fault } = enabled;
-  const not = (why: string): CommandProblem => ({ reason: "UnknownOperation", message: `${command} cannot run: ${why}` });
+  const not = (why: string): CommandProblem => ({
+    reason: "UnknownOperation",
+    message: `${command} cannot run: ${why}`,
+  });
   if (fault !== undefined) return not(`its install values may not be so: ${fault}`);
   if (typeof found === "string") return not(found);
   const { metadata, module } = found;

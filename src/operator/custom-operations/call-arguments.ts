@@ -49,7 +49,8 @@ export function readCall({ verb: does, arguments: given }: CallMessage): CallArg
   if (does === "get" || does === "delete") return { does, verb: does, resource, ...key };
   const { type: patchType = "merge", subresource } = options;
   if (!PATCH_TYPES.some((each) => each === patchType)) return `a patch is one of ${PATCH_TYPES.join(", ")}`;
-  if (patchType === "json" ? !Array.isArray(given.body) : !isRecord(given.body)) return "the body does not fit the type";
+  if (patchType === "json" ? !Array.isArray(given.body) : !isRecord(given.body))
+    return "the body does not fit the type";
   if (writesOwners(given.body)) return "a plugin does not write managedFields";
   if (subresource !== undefined && !SUBRESOURCES.some((each) => each === subresource)) {
     return `a subresource is one of ${SUBRESOURCES.join(", ")}`;
@@ -63,7 +64,9 @@ function writesOwners(body: unknown): boolean {
   if (isRecord(body)) return isRecord(body.metadata) && Object.hasOwn(body.metadata, "managedFields");
   const steps: readonly unknown[] = Array.isArray(body) ? body : [];
   return steps.some(
-    (step) => isRecord(step) && (/^(\/metadata)?$/.test(String(step.path)) || /^\/metadata\/managedFields/.test(String(step.path))),
+    (step) =>
+      isRecord(step) &&
+      (/^(\/metadata)?$/.test(String(step.path)) || /^\/metadata\/managedFields/.test(String(step.path))),
   );
 }
 
