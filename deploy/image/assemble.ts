@@ -38,7 +38,7 @@ function copy(from: string, to: string, filter = (_: string): boolean => true): 
   cpSync(from, to, { recursive: true, filter });
 }
 
-const OWN_IMPORT = /(\b(?:from|import)[ (]*"\.[^"\n]*)\.ts"/g;
+const OWN_IMPORT = /(\b(?:from|import(?:\.meta\.resolve)?)[ (]*"\.[^"\n]*)\.ts"/g;
 
 /**
  * Leaves out the types of all `.ts` files below a folder, each line where it was, so that a stack trace names the source's.

@@ -20,7 +20,7 @@ const GRANT_CONDITIONS = {
   IdentityVerified: ["AwaitingDecision", "StampedByAdmission", "ClaimCheckedByPolicy", "NotEnforced", "NoName"],
   Reported: ["AwaitingReport", "Acknowledged", "Retrying", "Refused"],
   /** Also whether the customer's policies would hold a line of the plan, approved or not. */
-  Permitted: [...PERMITTED_REASONS, "PolicyDenied", "ModeDisabled"],
+  Permitted: [...PERMITTED_REASONS, "PolicyDenied", "ModeDisabled", "OperationMissing"],
   /** Whether the customer accepts the deployment in each namespace that the plan names. */
   Accepted: ["NamespacesAccepted", "NotAccepted"],
   /** Set only where approvers lend: whether the bindings that this plan needs exist. */

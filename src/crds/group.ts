@@ -1,3 +1,5 @@
+import type { PluginRole } from "./plugin-role.ts";
+
 /** The API group of every kind here. */
 export const GROUP = "sallyport.dev";
 export const VERSION = "v1alpha1";
@@ -27,6 +29,8 @@ export interface InstallationNames {
   readonly tunnelAccount?: string;
   /** Of the process that lets machines ask, in the system namespace. Default {@link JOIN_ACCOUNT}. */
   readonly joinAccount?: string;
+  /** Operations of plugins that the customer enabled. Default none. */
+  readonly plugins?: readonly PluginRole[];
   /** Of the process that signs and drains machines, in the system namespace. Default {@link MACHINES_ACCOUNT}. */
   readonly machinesAccount?: string;
 }

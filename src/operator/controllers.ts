@@ -24,10 +24,10 @@ import { rolloutParts } from "./rollout-controller.ts";
 
 /** Everything that only the leader does. */
 export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
-  const { client, caches, metrics, fence, clock, log, config } = parts;
+  const { client, caches, metrics, fence, clock, log, config, plugins } = parts;
   const { grantsNamespace, roleKind, lendingMode: mode } = config;
   const access = new Access(client, { grantsNamespace, roleKind, mode });
-  const roleLending = new RoleLending({ access, grantsNamespace, roleKind, mode });
+  const roleLending = new RoleLending({ access, grantsNamespace, roleKind, mode, commands: plugins.commands });
   const running = new RunningOperations();
   const debug = debugSessionParts(parts);
   const releases = rolloutParts(parts);
@@ -83,7 +83,7 @@ function grantController(
   roleLending: RoleLending,
   running: RunningOperations,
 ): Controller {
-  const { client, caches, admission, rights, metrics, publisher, fence, clock, config } = parts;
+  const { client, caches, admission, rights, metrics, publisher, fence, clock, config, plugins } = parts;
   const isOn = config.debugEnabled && config.lendingMode === "operator";
   const off = DEBUG_MODES.filter((mode) => !isOn || !config.debugModes.includes(mode));
   const ports: GrantPorts = {
@@ -94,6 +94,8 @@ function grantController(
     session: (sessionId) => caches.sessionOf(sessionId),
     drain: (commandId) => caches.drainOf(commandId),
     policy: () => caches.policy,
+    commands: plugins.commands,
+    problemOf: plugins.problemOf,
     switchedOff: off.map((mode) => `debug/${mode}`),
     acceptedOf: (deploymentId) => caches.acceptedOf(deploymentId),
     enforcement: () => admission.current,
@@ -146,7 +148,7 @@ function invocationController(
   roleLending: RoleLending,
   running: RunningOperations,
 ): Controller {
-  const { client, caches, rights, metrics, publisher, fence, clock, log, config } = parts;
+  const { client, caches, rights, metrics, publisher, fence, clock, log, config, plugins } = parts;
   const { shutdownGraceMs: graceMs } = config;
   const writeInvocation: InvocationPorts["writeInvocation"] = (invocation, status, signal) =>
     writeStatus(client, operationInvocations, invocation, status, signal);
@@ -172,6 +174,9 @@ function invocationController(
     fence,
     invocation: (key) => caches.invocations.store.get(key),
     named: config.deployments,
+    findOperation: plugins.findOperation,
+    commands: plugins.commands,
+    problemOf: plugins.problemOf,
     cachedFacts: (invocation) => caches.facts(invocation),
     liveFacts: (invocation, signal) => caches.liveFacts(invocation, signal),
     liveInvocation,
@@ -179,7 +184,9 @@ function invocationController(
     writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
     graceMs,
     obstacle: () => rights.obstacle,
-    limitReached: (invocation, grant) => limitReached(invocation, grant, caches),
+    limitReached: (invocation, grant) =>
+      limitReached(invocation, grant, caches) ??
+      plugins.waitsFor(`${invocation.spec.plugin}/${invocation.spec.operation}`),
     roleLending,
     runner: new OperationRunner(runnerPorts),
     metrics,

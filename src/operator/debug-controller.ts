@@ -49,7 +49,18 @@ export function debugSessionParts(parts: OperatorParts): DebugSessionParts | und
 }
 
 function sessionPorts(parts: OperatorParts, access: SessionAccess, silence: TunnelSilence): SessionPorts {
-  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, debugMetrics } = parts;
+  const {
+    client,
+    caches,
+    admission,
+    rights,
+    config,
+    serverClock: clock,
+    fence,
+    publisher,
+    debugMetrics,
+    plugins,
+  } = parts;
   const { debugModes: modes, debugMaxTtlMs: maxTtlMs, debugMaxConcurrent: maxConcurrent, lendingMode } = config;
   return {
     clock,
@@ -60,6 +71,7 @@ function sessionPorts(parts: OperatorParts, access: SessionAccess, silence: Tunn
     places: new SessionPlaces(() => caches.sessions?.store.values() ?? []),
     silence,
     named: config.deployments,
+    commands: plugins.commands,
     limits: { modes, maxTtlMs, maxConcurrent, lendingMode },
     missing: (session) => rights.missingForSession(session),
     obstacle: () => admission.obstacleOf(DEBUG_VALIDATING_POLICIES) ?? rights.obstacle,

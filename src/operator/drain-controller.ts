@@ -9,13 +9,14 @@ import { controller, type OperatorParts } from "./operator-parts.ts";
 
 /** Undefined where machines are switched off. */
 export function drainController(parts: OperatorParts): Controller | undefined {
-  const { client, caches, rights, config, serverClock: clock, fence } = parts;
+  const { client, caches, rights, config, serverClock: clock, fence, plugins } = parts;
   const { drains } = caches;
   if (drains === undefined) return undefined;
   const ports: DrainPorts = {
     clock,
     fence,
     named: config.deployments,
+    commands: plugins.commands,
     drain: (key) => drains.store.get(key),
     facts: () => ({
       grants: caches.grants.store.list(),

@@ -13,6 +13,7 @@ import type { DebugMetrics } from "./kernel/debug-metrics.ts";
 import type { EventPublisher } from "./kernel/event-publisher.ts";
 import type { OperatorMetrics } from "./kernel/metrics.ts";
 import type { RolloutMetrics } from "./kernel/rollout-metrics.ts";
+import type { PluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
 /** What the parts of the operator share. */
@@ -28,6 +29,7 @@ export interface OperatorParts {
   readonly rolloutMetrics: RolloutMetrics;
   /** In place of what works on the customer's objects, in tests. */
   readonly rolloutHands: RolloutHands | undefined;
+  readonly plugins: PluginCatalogue;
   readonly fence: () => void;
   readonly clock: Clock;
   /** Its calendar is the API server's. */

@@ -24,6 +24,7 @@ import { debugMetrics } from "./kernel/debug-metrics.ts";
 import { EventPublisher } from "./kernel/event-publisher.ts";
 import { operatorMetrics } from "./kernel/metrics.ts";
 import { rolloutMetrics } from "./kernel/rollout-metrics.ts";
+import { pluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
 export interface OperatorTools {
@@ -62,17 +63,19 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const caching = { client, namespace: grantsNamespace, named, clock, log, metrics: kube };
     const caches = new Caches({ ...caching, debug, machines, releases });
     const now = (): Date => clock.wallNow();
+    const plugins = await pluginCatalogue(config.plugins, config.pluginFolder, { clock, log });
     const metrics = operatorMetrics(registry, {
       grants: () => caches.grants.store.values(),
       isLeader: () => elector.isLeader,
       now,
+      plugins: { isEnabled: plugins.isEnabled, problems: plugins.problems.length },
     });
     const ofReleases = releases ? releasePolicyNames(config.releasesSecrets) : [];
     const others = [...(debug ? DEBUG_VALIDATING_POLICIES : []), ...ofReleases];
     const looking = { client, clock, log, metrics, mode, others };
     const admission = new AdmissionWatch({ ...looking, everyMs: config.admissionCheckIntervalMs });
     const served = () => caches.servedNamespaces();
-    const rights = new Rights({ client, config, served, events, registry, clock, log });
+    const rights = new Rights({ client, config, commands: plugins.commands, served, events, registry, clock, log });
     rights.watch.onChange(() => {
       for (const informer of caches.informers) informer.retryNow();
     });
@@ -90,6 +93,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       debugMetrics: debugMetrics(registry),
       rolloutMetrics: rolloutMetrics(registry, () => caches.rollouts?.store.values() ?? []),
       rolloutHands: tools.rolloutHands,
+      plugins,
     };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
     await manager.run(signal);

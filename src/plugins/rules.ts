@@ -29,7 +29,7 @@ export const RULE_WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Groups that say who may do what: with a right on them a plugin would reach more than its rules. */
-const CLOSED_GROUPS: ReadonlyMap<string, string> = new Map([
+export const CLOSED_GROUPS: ReadonlyMap<string, string> = new Map([
   ["rbac.authorization.k8s.io", "gives rights"],
   ["authentication.k8s.io", "issues credentials"],
   ["authorization.k8s.io", "tells what others may do"],
@@ -40,11 +40,11 @@ const CLOSED_GROUPS: ReadonlyMap<string, string> = new Map([
   ["sallyport.dev", "is Sallyport's own: grants and policies are for the customer"],
 ]);
 
-const STARTS_PODS =
+export const STARTS_PODS =
   "starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own";
 
 /** Resources of the groups of Kubernetes that no rule may name, or whose change none may. `*`: each verb that changes something. */
-const CLOSED: Readonly<Record<string, readonly [verbs: "all" | "*" | "create", why: string]>> = {
+export const CLOSED: Readonly<Record<string, readonly [verbs: "all" | "*" | "create", why: string]>> = {
   "/secrets": ["all", "holds credentials"],
   "/serviceaccounts": ["all", "are identities"],
   "/bindings": ["all", "places pods"],
@@ -65,7 +65,7 @@ const CLOSED: Readonly<Record<string, readonly [verbs: "all" | "*" | "create", w
 const POD_CHANGES: readonly string[] = ["create", "patch"];
 
 /** The subresources that a plugin's client can reach, with the verbs. */
-const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
+export const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
   log: ["get"],
   scale: ["get", "patch"],
   status: ["get", "patch"],

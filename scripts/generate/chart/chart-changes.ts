@@ -81,6 +81,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         description:
           "releases, off by default: what the vendor promotes is planned, shown, and installed in opened namespaces after your approval",
       },
+      {
+        kind: "added",
+        description:
+          "plugins, off by default: operations of the vendor's own, each with a role of the rules that stand in the values",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

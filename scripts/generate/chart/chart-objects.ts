@@ -9,7 +9,7 @@ import { DEBUG_MODES } from "../../../src/crds/operations/debug.ts";
  * Placeholders for what an installation names itself. They occur nowhere else; the templates have the release's names
  * there.
  */
-export const MARKS: Required<InstallationNames> = {
+export const MARKS: Required<Omit<InstallationNames, "plugins">> = {
   systemNamespace: "mark-system-namespace",
   grantsNamespace: "mark-grants-namespace",
   agentAccount: "mark-agent-account",
@@ -24,7 +24,7 @@ export const MARKS: Required<InstallationNames> = {
   machinesAccount: "mark-machines-account",
 };
 
-const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
+const EXPRESSIONS: Readonly<Record<keyof typeof MARKS, string>> = {
   systemNamespace: '{{ include "sallyport.namespace" $ }}',
   grantsNamespace: "{{ $.Values.grantsNamespace }}",
   agentAccount: '{{ include "sallyport.account" (dict "root" $ "component" "agent") }}',
@@ -86,8 +86,17 @@ function switchable(body: string): string {
     .slice(start)
     .replace("- roles\n", '- {{ ternary "clusterroles" "roles" (eq $.Values.rbac.scope "cluster") }}\n');
   const roles = [...body.matchAll(/^ +- (sallyport-op-\S+)$/gm)].map(([, role = ""]) => role);
-  return listed.slice(0, start) + when(anyOf(roles), [rule]);
+  const { namespaced, more } = PLUGIN_ROLES;
+  if (!roles.includes(namespaced)) return listed.slice(0, start) + when(anyOf(roles), [rule]);
+  return listed.slice(0, start) + when(`${anyOf(roles)} ${ANY_PLUGIN}`, [rule + more]);
 }
+
+/** Roles of plugins can be lent where those of namespaced operations can. Their names are in the values alone. */
+const PLUGIN_ROLES = {
+  namespaced: operationRole("kubernetes", "get-pods"),
+  more: '{{- range include "sallyport.pluginRoles" $ | fromJsonArray }}\n      - {{ . }}\n{{- end }}\n',
+};
+export const ANY_PLUGIN = '(include "sallyport.pluginRoles" $ | fromJsonArray)';
 
 export function anyOf(roles: readonly string[]): string {
   return `or ${roles.flatMap((role) => operationOf(role) ?? []).join(" ")}`;
@@ -118,5 +127,5 @@ function withExpressions(text: string): string {
 function expressionOf(mark: string): string {
   const entry = Object.entries(MARKS).find(([, value]) => value === mark);
   if (entry === undefined) throw new Error(`unknown mark ${mark}`);
-  return EXPRESSIONS[entry[0] as keyof InstallationNames];
+  return EXPRESSIONS[entry[0] as keyof typeof MARKS];
 }

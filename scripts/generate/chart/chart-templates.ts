@@ -1,5 +1,6 @@
 import type { Manifest } from "../../../src/crds/manifest.ts";
 import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
+import { RESTART_POLICY, rolloutRestart } from "../../../src/crds/manifests/admission/grant-account-admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { OBSERVE_ROLE, OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/crds/manifests/roles/observe-role.ts";
 import { clusterObservation, manifestsOf, nameSalt, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
@@ -7,7 +8,8 @@ import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 import { debugTemplates } from "./chart-debug-templates.ts";
 import { machineTemplates } from "./chart-machines-templates.ts";
-import { anyOf, HEAD, MARKS, object, operationOf, when } from "./chart-objects.ts";
+import { ANY_PLUGIN, anyOf, HEAD, MARKS, object, operationOf, when } from "./chart-objects.ts";
+import { closedToPlugins } from "./chart-plugins.ts";
 import { releaseTemplates } from "./chart-releases-templates.ts";
 
 /** The chart's templates that are made from `src/crds`: the same objects, with the release's names. */
@@ -25,6 +27,7 @@ export function chartTemplates(): ReadonlyMap<string, string> {
         ),
     ],
     ["admission-policies.yaml", HEAD + policyTemplates(policies)],
+    ["_plugin-rules.tpl", closedToPlugins()],
     ["debug-sessions.yaml", HEAD + debugTemplates()],
     ["machines.yaml", HEAD + machineTemplates()],
     ["releases.yaml", HEAD + releaseTemplates()],
@@ -71,7 +74,26 @@ function policyTemplates(policies: readonly Manifest[]): string {
     'eq .Values.admission.mode "validating-and-mutating"',
     stampers.map((each) => object(each)),
   );
-  return when('ne .Values.admission.mode "external"', [...always.map((each) => object(each)), stamps]);
+  return when('ne .Values.admission.mode "external"', [...always.map(policyTemplate), stamps]);
+}
+
+/** For the text of the policy that says more for plugins; what they are does not matter. */
+const ANY = { plugin: "any", name: "any", tier: "destructive", rules: [] } as const;
+
+/** Two of them know the plugins of the values. */
+function policyTemplate(policy: Manifest): string {
+  const text = object(policy);
+  const { kind, metadata } = policy;
+  if (kind !== "ValidatingAdmissionPolicy") return text;
+  if (metadata.name === "sallyport-lending") {
+    const last = /('sallyport-op-[^']+':\s+'[a-z-]+')\}/;
+    if (!last.test(text)) throw new Error("the policy of lending has no map of tiers");
+    return text.replace(last, '$1{{ include "sallyport.pluginTiers" $ }}}');
+  }
+  if (metadata.name !== RESTART_POLICY) return text;
+  const [withPlugins] = rolloutRestart({ ...MARKS, plugins: [ANY] });
+  if (withPlugins === undefined) throw new Error(`there is no policy ${RESTART_POLICY}`);
+  return when(ANY_PLUGIN, [object(withPlugins)]) + when(`not ${ANY_PLUGIN}`, [text]);
 }
 
 function accountRoles(roles: readonly ShippedRole[]): readonly string[] {

@@ -6,6 +6,7 @@ import { JOIN_VALUES, MACHINES_VALUES } from "./chart-machines.ts";
 import { metricsValues } from "./chart-metrics.ts";
 import { OBSERVE_VALUES } from "./chart-observe.ts";
 import { OPERATION_VALUES } from "./chart-operations.ts";
+import { PLUGIN_VALUES } from "./chart-plugins.ts";
 import { RELEASES_VALUES } from "./chart-releases.ts";
 import {
   type Branch,
@@ -146,6 +147,7 @@ export function chartValues(): Branch {
       },
     ),
     operations: OPERATION_VALUES,
+    plugins: PLUGIN_VALUES,
     debugSessions: DEBUG_VALUES,
     releases: RELEASES_VALUES,
     observe: OBSERVE_VALUES,

@@ -57,6 +57,8 @@ export function permissionsPage(): string {
       about,
       ...roles.filter((role) => role.holder === holder).flatMap(section),
     ]),
+    "## Plugins of the vendor",
+    "With `plugins` in the values there is one role more for each operation that is on, `sallyport-op-<plugin>-<operation>`: exactly the rules that stand there, held by the account of a grant in one opened namespace while the operation runs. The operator (or the lender) may bind it by its name. One whose rules have `patch` on workloads also has the verb `change` on `workloads` of `sallyport.dev`, which no API serves: by it the policy `sallyport-rollout-restart` knows that account, and lets it change a workload's labels, annotations, replicas and rollout, and nothing of its pods. The chart and the operator refuse rules with wildcards, Secrets, accounts, RBAC, Sallyport's own objects, and what starts pods.",
     "## Where approvers lend",
     "With `lending.mode: approver` these take the place of those of the same name. There the operator has no right to bind a role,\nor to make a binding; what runs by itself runs as the account `sallyport-auto`, which policy admins bind.",
     ...others.flatMap(section),

@@ -108,6 +108,15 @@ const AGENT_FOLDERS: Readonly<Record<string, Part>> = {
 };
 
 const OPERATOR_FOLDERS: Readonly<Record<string, Part>> = {
+  // Not `plugins`: a room has that name, and the rules go by names in paths.
+  "custom-operations": {
+    is: "operations of the vendor's own: what image and install values say of them, and their requests",
+    imports: ["plugin-process", "gate", "operations"],
+  },
+  "plugin-process": {
+    is: "the process in which a plugin's code runs: both ends of its pipe, and its bounds",
+    imports: [],
+  },
   invocations: { is: "claim, run, result", imports: ["access", "grants", "kernel", "gate", "operations"] },
   "debug-sessions": { is: "open, watch and end a debug session", imports: ["access", "kernel", "gate", "operations"] },
   "machine-drains": { is: "whether a drain that was asked for is covered", imports: ["gate"] },

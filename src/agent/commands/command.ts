@@ -4,7 +4,7 @@ import {
   type OperationInvocation,
   type OperationInvocationSpec,
 } from "../../crds/kinds/operation-invocation.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { sameParams } from "../../crds/plan.ts";
 import { type CommandEnd, endOf, failed } from "./command-end.ts";
 import type { ListedCommand, Run } from "./listed-command.ts";
@@ -95,7 +95,7 @@ function invocationOf(command: ListedCommand, run: Run, namespace: string): NewI
     plugin: run.plugin,
     operation: run.operation,
     // For people to read; the operator goes by its own knowledge.
-    tier: tierOf(`${run.plugin}/${run.operation}`),
+    tier: BUILT_IN.tierOf(`${run.plugin}/${run.operation}`),
     params: run.params,
     ...(command.deadline === undefined ? {} : { deadline: command.deadline }),
     ...(grantName === undefined ? {} : { grantName }),

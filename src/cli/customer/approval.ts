@@ -1,6 +1,7 @@
 import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
 import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/kinds/lending.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { textOf } from "../kernel/output.ts";
@@ -67,7 +68,7 @@ function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, no
   };
   const end = new Date(now.getTime() + minutes * 60_000).toISOString().replace(/\.\d+Z$/, "Z");
   const marks = { labels: { [GRANT_UID_LABEL]: metadata.uid }, annotations: { [EXPIRES_AT_ANNOTATION]: end } };
-  return rolesOfPlan(spec.commands).map((role) => lentBinding(role, account, place, marks));
+  return rolesOfPlan(spec.commands, BUILT_IN).map((role) => lentBinding(role, account, place, marks));
 }
 
 /** What approving does. */

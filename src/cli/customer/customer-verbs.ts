@@ -9,6 +9,7 @@ import { CODES } from "./customer-cluster.ts";
 import { decided } from "./decisions.ts";
 import { grantNamed, rolloutNamed } from "./grants.ts";
 import { openSessions, sessionsTable } from "./inside.ts";
+import { commandsWith } from "./plugin-commands.ts";
 import { policyVerdict, verdictText } from "./policy-verdict.ts";
 import { listed, requestsTable, waitingRequests } from "./requests.ts";
 import { planText, shownPlan } from "./shown-plan.ts";
@@ -121,7 +122,13 @@ async function policyTest({ client, namespace, words: [test, command = ""], flag
   if (!/^[a-z0-9-]+\/[a-z0-9-]+$/.test(command)) throw new UsageError("a command is PLUGIN/OPERATION");
   const params = paramsOf(flags.params);
   const policies = await listed<OperationPolicy>(client, operationPolicies, namespace, signal);
-  const value = policyVerdict(policies, command, params, flags.deployment ?? "");
+  const value = policyVerdict(
+    policies,
+    command,
+    params,
+    flags.deployment ?? "",
+    await commandsWith(client, command, signal),
+  );
   return { value, text: () => verdictText(value) };
 }
 

@@ -1,7 +1,14 @@
 import type { OperationPolicy, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
-import { isClusterWide, isKnown, tierOf } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { type CustomerPolicy, decisionOn, mergePolicies, type Wanted, writtenIn } from "../../operator/gate/policy.ts";
+import {
+  type CustomerPolicy,
+  decisionOn,
+  mergePolicies,
+  type Wanted,
+  wantedOf,
+  writtenIn,
+} from "../../operator/gate/policy.ts";
 import { escaped } from "../kernel/output.ts";
 
 /** What the customer's policies say of a command, and why. */
@@ -28,21 +35,25 @@ const MEANS: Readonly<Record<PolicyDecision, string>> = {
   deny: "it never runs, approved or not",
 };
 
+const UNKNOWN =
+  "it never runs: this version of Sallyport has no such command, and no role shows that the install values enable it as a plugin's";
+
 /** By the operator's own decision, so that the two cannot differ. */
 export function policyVerdict(
   policies: readonly Pick<OperationPolicy, "metadata" | "spec">[],
   command: string,
   params: Readonly<Record<string, unknown>>,
   deploymentId: string,
+  commands: CommandTable,
 ): PolicyVerdict {
-  const wanted: Wanted = { command, tier: tierOf(command), params };
+  const wanted = wantedOf(commands, command, params);
   const decide = (policy: CustomerPolicy) => decisionOn(policy, wanted, deploymentId);
   const decision = decide(mergePolicies(policies));
   return {
     command,
     tier: wanted.tier,
     decision,
-    means: isKnown(command) ? MEANS[decision] : "it never runs: this version of Sallyport has no such command",
+    means: commands.isKnown(command) ? MEANS[decision] : UNKNOWN,
     policies: policies.map((policy) => {
       const said = decide(mergePolicies([policy]));
       return { name: policy.metadata.name, decision: said, because: becauseOf(policy, wanted, said) };
@@ -50,11 +61,12 @@ export function policyVerdict(
   };
 }
 
-function becauseOf({ spec }: Pick<OperationPolicy, "spec">, { command, tier }: Wanted, said: PolicyDecision): string {
+function becauseOf({ spec }: Pick<OperationPolicy, "spec">, wanted: Wanted, said: PolicyDecision): string {
+  const { command, tier } = wanted;
   const { decision, place } = writtenIn(spec, command, tier);
   const words = place === undefined ? `no rule names it, and no default ${tier}` : `${place}: ${decision}`;
   if (said === decision) return words;
-  if (isClusterWide(command) && said === "deny") {
+  if (wanted.isClusterWide && said === "deny") {
     return `${words}, but clusterOperations does not name it for that deployment and object`;
   }
   return `${words}, which does not count for ${command}`;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AUTO_ACCOUNT, operationRole } from "../group.ts";
+import { BUILT_IN } from "../operations/catalog.ts";
 import { BINDING_LINE, bindingLine, borrower, isLent, lentBinding, lentRole, rolesOfPlan } from "./lending.ts";
 
 const GRANTS = "sallyport-grants";
@@ -21,7 +22,7 @@ test("the line is one plain kubectl command, as the API server wants it", () => 
 });
 
 test("a role of cluster scope is lent by a ClusterRoleBinding, and no other role is", () => {
-  const lent = lentRole("kubernetes/cordon-node", "shop");
+  const lent = lentRole("kubernetes/cordon-node", "shop", BUILT_IN);
   if (lent === undefined) throw new Error("no role");
   expect(lent).toEqual({ role: "sallyport-op-kubernetes-cordon-node", namespace: undefined });
   const line = bindingLine(lent, ACCOUNT, { grantsNamespace: GRANTS });
@@ -42,7 +43,7 @@ test("whatever a plan says, what is shown is such a line or nothing", () => {
   );
   fc.assert(
     fc.property(word, word, word, (plugin, operation, namespace) => {
-      const lent = lentRole(`${plugin}/${operation}`, namespace);
+      const lent = lentRole(`${plugin}/${operation}`, namespace, BUILT_IN);
       if (lent === undefined) return;
       expect(bindingLine(lent, ACCOUNT, { grantsNamespace: GRANTS })).toMatch(new RegExp(BINDING_LINE));
     }),
@@ -59,7 +60,7 @@ test("a plan needs each role once in each namespace", () => {
     line("kubernetes/describe", "Not A Namespace"),
     { command: "kubernetes/describe" },
   ];
-  expect(rolesOfPlan(commands)).toEqual([
+  expect(rolesOfPlan(commands, BUILT_IN)).toEqual([
     { role: "sallyport-op-kubernetes-scale", namespace: "shop" },
     { role: "sallyport-op-kubernetes-scale", namespace: "bank" },
     { role: "sallyport-op-kubernetes-describe", namespace: "shop" },

@@ -5,7 +5,7 @@ import {
   OPERATION_ROLE_PREFIX,
   operationRole,
 } from "../group.ts";
-import { inScope, isClusterWide } from "../operations/catalog.ts";
+import { type CommandTable, inScope } from "../operations/catalog.ts";
 
 /** Where a role holds: in one namespace, or, undefined, in the whole cluster. */
 export type Place = string | undefined;
@@ -32,19 +32,20 @@ const ACCOUNT = GRANT_ACCOUNT.source.slice(1, -1);
  * The role that `plugin/operation` needs in `namespace`, which is ignored for an operation of cluster scope. Undefined
  * when no binding is possible; then the line cannot run either.
  */
-export function lentRole(command: string, namespace: unknown): LentRole | undefined {
+export function lentRole(command: string, namespace: unknown, commands: CommandTable): LentRole | undefined {
   const [, plugin, operation] = /^([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(command) ?? [];
   if (plugin === undefined || operation === undefined || command.length > 64) return undefined;
-  if (isClusterWide(command)) return { role: operationRole(plugin, operation), namespace: undefined };
+  if (commands.isClusterWide(command)) return { role: operationRole(plugin, operation), namespace: undefined };
   if (typeof namespace !== "string" || !NAMESPACE_NAME.test(namespace)) return undefined;
   return { role: operationRole(plugin, operation), namespace };
 }
 
 /** Everything that a plan needs, each once, in the plan's order. */
 export function rolesOfPlan(
-  commands: readonly { readonly command: string; readonly params?: Readonly<Record<string, unknown>> }[],
+  plan: readonly { readonly command: string; readonly params?: Readonly<Record<string, unknown>> }[],
+  commands: CommandTable,
 ): readonly LentRole[] {
-  const found = commands.flatMap(({ command, params }) => lentRole(command, params?.namespace) ?? []);
+  const found = plan.flatMap(({ command, params }) => lentRole(command, params?.namespace, commands) ?? []);
   return found.filter(
     (each, index) => found.findIndex((one) => one.role === each.role && one.namespace === each.namespace) === index,
   );

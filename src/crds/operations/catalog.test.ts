@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { isRelease } from "../released/releases.ts";
-import { OPERATIONS, tierOf } from "./catalog.ts";
+import { BUILT_IN, OPERATIONS } from "./catalog.ts";
 import { DEBUG_OPERATIONS } from "./debug.ts";
 import { MACHINE_OPERATIONS } from "./machines.ts";
 
@@ -11,7 +11,7 @@ const THEIRS = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
 
 test("every operation and debug mode that the platform builds in has the same tier here, so that an honest plan is never understated", () => {
   expect(THEIRS.length).toBeGreaterThan(OPERATIONS.length);
-  expect(THEIRS.map(({ command }) => [command, tierOf(command)])).toEqual(
+  expect(THEIRS.map(({ command }) => [command, BUILT_IN.tierOf(command)])).toEqual(
     THEIRS.map((each) => [each.command, each.tier]),
   );
 });
@@ -40,7 +40,7 @@ test("no operation and no plugin of the platform is named as an act of a release
 });
 
 test("an unknown command counts as the worst", () => {
-  expect(["debug/anything", "machines/anything", "kubernetes/exec", "toString"].map(tierOf)).toEqual([
+  expect(["debug/anything", "machines/anything", "kubernetes/exec", "toString"].map(BUILT_IN.tierOf)).toEqual([
     "destructive",
     "destructive",
     "destructive",

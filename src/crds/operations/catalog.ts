@@ -30,30 +30,38 @@ export const OPERATIONS: readonly OperationDeclaration[] = [
   UNCORDON_NODE,
 ];
 
-const CLUSTER_WIDE: ReadonlySet<string> = new Set(inScope("cluster").map(({ command }) => command));
-
 export function inScope(scope: Scope): readonly OperationDeclaration[] {
   return OPERATIONS.filter((each) => each.scope === scope);
 }
 
-/** Whether a command works on an object that has no namespace. The operator runs no unknown command. */
-export function isClusterWide(command: string): boolean {
-  return CLUSTER_WIDE.has(command);
+/** What an installation knows of commands: those of this version, and the operations of plugins that its customer enabled. */
+export interface CommandTable {
+  /** The tier of a command, also when the plan claims another. An unknown command counts as destructive. */
+  readonly tierOf: (command: string) => Tier;
+  /** Whether a command works on an object that has no namespace. The operator runs no unknown command. */
+  readonly isClusterWide: (command: string) => boolean;
+  /** A misspelt command counts as destructive too. */
+  readonly isKnown: (command: string) => boolean;
 }
 
-const TIERS: ReadonlyMap<string, Tier> = new Map([
+type Known = Pick<OperationDeclaration, "command" | "tier" | "scope">;
+
+/** What this version brings keeps its tier and its scope, whatever `more` says. */
+export function commandTable(more: readonly Known[]): CommandTable {
   // The operator runs no line of a debug session or of a machine, and no act of a release, but each is decided by its tier.
-  ...[...DEBUG_OPERATIONS, ...MACHINE_OPERATIONS, ...RELEASE_OPERATIONS, ...OPERATIONS].map(
-    ({ command, tier }) => [command, tier] as const,
-  ),
-]);
-
-/** The tier of a command, also when the plan claims another. An unknown command counts as destructive. */
-export function tierOf(command: string): Tier {
-  return TIERS.get(command) ?? "destructive";
+  const built = [...DEBUG_OPERATIONS, ...MACHINE_OPERATIONS, ...RELEASE_OPERATIONS, ...OPERATIONS];
+  const own = new Set(built.map(({ command }) => command));
+  const others = more.filter(({ command }) => !own.has(command));
+  const tiers = new Map([...others, ...built].map(({ command, tier }) => [command, tier]));
+  const wide = new Set(
+    [...others, ...OPERATIONS].flatMap(({ command, scope }) => (scope === "cluster" ? [command] : [])),
+  );
+  return Object.freeze({
+    tierOf: (command: string) => tiers.get(command) ?? "destructive",
+    isClusterWide: (command: string) => wide.has(command),
+    isKnown: (command: string) => tiers.has(command),
+  });
 }
 
-/** Whether it is a command of this version: a misspelt one counts as destructive too. */
-export function isKnown(command: string): boolean {
-  return TIERS.has(command);
-}
+/** Without plugins: what agent and command line know. */
+export const BUILT_IN: CommandTable = commandTable([]);

@@ -38,6 +38,8 @@ export interface JsonPatchOperation {
 
 export type Patch =
   | { readonly type: "merge"; readonly body: object }
+  /** Lists merge by the keys that the kind declares; the built-in kinds alone take it. */
+  | { readonly type: "strategic"; readonly body: object }
   | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] };
 
 export interface PatchOptions {

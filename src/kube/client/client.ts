@@ -16,6 +16,12 @@ import type { Connection } from "./connection.ts";
 import { Exchange } from "./exchange.ts";
 import * as subresources from "./subresources.ts";
 
+const PATCH_CONTENT: Readonly<Record<Patch["type"], string>> = {
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  json: "application/json-patch+json",
+};
+
 /** Objects a page. Source: client-go tools/pager, 500. */
 const PAGE_SIZE = 500;
 
@@ -140,7 +146,7 @@ export class Client {
         path: objectPath(resource, key, options.subresource),
         query: { fieldManager: options.fieldManager ?? this.fieldManager },
         body: patch.body,
-        contentType: patch.type === "merge" ? "application/merge-patch+json" : "application/json-patch+json",
+        contentType: PATCH_CONTENT[patch.type],
       },
       signal,
     );

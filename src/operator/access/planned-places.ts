@@ -1,7 +1,7 @@
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { Place } from "../../crds/kinds/lending.ts";
-import { isClusterWide } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 
 /** Where the plan of this grant can have been given rights: its lines name their namespaces. */
 export function plannedNamespaces({ spec }: Pick<AccessGrant, "spec">): readonly string[] {
@@ -10,7 +10,7 @@ export function plannedNamespaces({ spec }: Pick<AccessGrant, "spec">): readonly
 }
 
 /** The same, and the whole cluster for a line that works on an object without a namespace. */
-export function plannedPlaces(grant: Pick<AccessGrant, "spec">): readonly Place[] {
-  const isWide = grant.spec.commands.some(({ command }) => isClusterWide(command));
+export function plannedPlaces(grant: Pick<AccessGrant, "spec">, commands: CommandTable): readonly Place[] {
+  const isWide = grant.spec.commands.some(({ command }) => commands.isClusterWide(command));
   return isWide ? [...plannedNamespaces(grant), undefined] : plannedNamespaces(grant);
 }

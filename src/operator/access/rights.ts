@@ -14,6 +14,7 @@ import {
   rightsNotes,
   rightsText,
 } from "../../crds/manifests/roles/required-rights.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { AccessWatch } from "../../kube/access/access-watch.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
@@ -23,6 +24,7 @@ import { plannedPlaces } from "./planned-places.ts";
 export interface RightsOptions {
   readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;
   readonly config: OperatorConfig;
+  readonly commands: CommandTable;
   /** Namespaces that are served. */
   readonly served: () => readonly string[];
   readonly events: Pick<EventRecorder, "record">;
@@ -35,6 +37,7 @@ const READS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 
 /** Which of its own rights the operator has lost, and what must wait for them. */
 export class Rights {
+  readonly #commands: CommandTable;
   readonly watch: AccessWatch<RequiredRight>;
   /** Rights for operations on objects without a namespace. They are off as shipped: only plans that need them tell. */
   readonly clusterWatch: AccessWatch<RequiredRight>;
@@ -46,8 +49,18 @@ export class Rights {
 
   constructor(options: RightsOptions) {
     const { client, config, served, clock, log, registry } = options;
+    this.#commands = options.commands;
     const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind, lendingMode } = config;
-    const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind, lendingMode };
+    const { plugins } = config;
+    const names = {
+      ...DEFAULT_NAMES,
+      systemNamespace,
+      grantsNamespace,
+      operatorAccount,
+      roleKind,
+      lendingMode,
+      plugins,
+    };
     const looking = { client, clock, log, everyMs: config.accessCheckIntervalMs };
     this.watch = new AccessWatch({ ...looking, required: () => requiredRights("operator", names, served()) });
     this.clusterWatch = new AccessWatch({ ...looking, required: () => clusterOpenedRights(names), isOptional: true });
@@ -87,7 +100,7 @@ export class Rights {
 
   /** What the plan of this grant cannot run without. */
   missingFor(grant: Pick<AccessGrant, "spec">): readonly RequiredRight[] {
-    const places = plannedPlaces(grant);
+    const places = plannedPlaces(grant, this.#commands);
     const roles = grant.spec.commands.map(({ command }) => {
       const [plugin = "", operation = ""] = command.split("/", 2);
       return operationRole(plugin, operation);

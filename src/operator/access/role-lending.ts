@@ -1,6 +1,7 @@
 import { AUTO_ACCOUNT, grantAccount, type LendingMode } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import { bindingLine, isLent, type LentRole, lentRole, type Place, rolesOfPlan } from "../../crds/kinds/lending.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import type { Access, Binding } from "./access.ts";
 
 /** What approvers still have to lend before a plan can run, and how. */
@@ -16,6 +17,7 @@ export interface RoleLendingOptions {
   readonly grantsNamespace: string;
   readonly roleKind: string;
   readonly mode: LendingMode;
+  readonly commands: CommandTable;
 }
 
 /** Looks for the role bindings that approvers have to make. Where the operator makes them, none is ever missing. */
@@ -30,7 +32,7 @@ export class RoleLending {
   async ofPlan({ metadata, spec }: AccessGrant, signal: AbortSignal): Promise<PlanLending | undefined> {
     if (this.#options.mode === "operator") return undefined;
     const account = grantAccount(metadata.uid);
-    const roles = rolesOfPlan(spec.commands);
+    const roles = rolesOfPlan(spec.commands, this.#options.commands);
     const line = (role: LentRole): string => bindingLine(role, account, this.#options);
     return { lines: roles.map(line), missing: (await this.#missing(roles, account, signal)).map(line) };
   }
@@ -48,7 +50,7 @@ export class RoleLending {
   ): Promise<string | undefined> {
     if (this.#options.mode === "operator") return undefined;
     const account = grantUid === undefined ? AUTO_ACCOUNT : grantAccount(grantUid);
-    const role = lentRole(command, namespace);
+    const role = lentRole(command, namespace, this.#options.commands);
     if (role === undefined) return `no role can be lent for ${command} in ${whereOf(namespace)}`;
     const missing = await this.#missing([role], account, signal);
     if (missing.length === 0) return undefined;

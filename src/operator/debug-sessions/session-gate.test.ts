@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession, DebugSessionSpec, DebugSessionStatus } from "../../crds/kinds/debug-session.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { DEBUG_MODES } from "../../crds/operations/debug.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
@@ -46,6 +47,7 @@ function facts(more: Partial<SessionFacts> = {}): SessionFacts {
     session: session(),
     grant: debugGrant(),
     policy: mergePolicies([]),
+    commands: BUILT_IN,
     deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "shop", acceptedNamespaces: ["shop"] } }],
     named: new Map(),
     limits: { modes: DEBUG_MODES, maxTtlMs: 3_600_000, maxConcurrent: 3, lendingMode: "operator" },

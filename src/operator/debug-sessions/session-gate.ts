@@ -5,14 +5,14 @@ import type { NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import type { AccessGrant, GrantLine } from "../../crds/kinds/access-grant.ts";
 import type { DebugCloseReason, DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { DEBUG_OPERATIONS, type DebugMode } from "../../crds/operations/debug.ts";
 import { parseParams } from "../../crds/operations/params.ts";
 import { sameParams } from "../../crds/plan.ts";
 import { type ClaimableLine, claimDigest, closedBecause, placeRefusal } from "../gate/gate.ts";
 import { openedWindow } from "../gate/grant-window.ts";
 import { planFault } from "../gate/plan-check.ts";
-import { type CustomerPolicy, decisionOn } from "../gate/policy.ts";
+import { type CustomerPolicy, decisionOn, wantedOf } from "../gate/policy.ts";
 
 /** What the installation allows. */
 export interface DebugLimits {
@@ -28,6 +28,7 @@ export interface SessionFacts {
   /** The grant that the session names, if it names one and there is one. */
   readonly grant: AccessGrant | undefined;
   readonly policy: CustomerPolicy;
+  readonly commands: CommandTable;
   readonly deployments: readonly Pick<ManagedDeployment, "spec" | "status">[];
   readonly named: NamedDeployments;
   readonly limits: DebugLimits;
@@ -104,7 +105,7 @@ function judged(facts: SessionFacts): SessionVerdict {
   if (unserved !== undefined) return unserved;
   const command = `debug/${spec.mode}`;
   const params = paramsOf(session);
-  const decision = decisionOn(policy, { command, tier: tierOf(command), params }, spec.deploymentId);
+  const decision = decisionOn(policy, wantedOf(facts.commands, command, params), spec.deploymentId);
   if (decision === "deny") return refuse("PolicyDenied", `the customer's policy denies ${command}, approved or not`);
   if (spec.grantName !== undefined) return withPlace(facts, withGrant(facts, command, params));
   if (decision === "auto") return withPlace(facts, { do: "open", reason: "PolicyAuto" });
@@ -139,7 +140,7 @@ function unservedPlace({ session: { spec }, ...facts }: SessionFacts): SessionVe
 }
 
 function withGrant(
-  { session, grant, now }: SessionFacts,
+  { session, grant, commands, now }: SessionFacts,
   command: string,
   params: Readonly<Record<string, unknown>>,
 ): SessionVerdict {
@@ -150,7 +151,7 @@ function withGrant(
   }
   const closed = closedBecause(grant);
   if (closed !== undefined) return refuse("GrantClosed", closed);
-  const fault = planFault(grant.spec, tierOf);
+  const fault = planFault(grant.spec, commands.tierOf);
   if (fault !== undefined) return refuse("GrantClosed", `nothing runs under this plan: ${fault.message}`);
   const window = openedWindow(grant);
   if (window === undefined) {
@@ -216,7 +217,7 @@ export function endOf(facts: SessionFacts): DebugCloseReason | undefined {
   // Written so that an unreadable instant ends the session.
   if (!(now.getTime() < Date.parse(until))) return "expired";
   const command = `debug/${spec.mode}`;
-  const wanted = { command, tier: tierOf(command), params: paramsOf(session) };
+  const wanted = wantedOf(facts.commands, command, paramsOf(session));
   const decision = decisionOn(policy, wanted, spec.deploymentId);
   if (decision === "deny") return "revoked";
   if (!limits.modes.includes(spec.mode) || limits.lendingMode !== "operator") return "revoked";

@@ -4,6 +4,7 @@ import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { DEBUG_MODES } from "../../crds/operations/debug.ts";
 import { refusal } from "../testing/fake-cluster.ts";
 import { approvedGrant, DEPLOYMENT_ID, NAMESPACE } from "../testing/fixtures.ts";
@@ -63,6 +64,7 @@ class World {
     return {
       clock: this.clock,
       fence: () => undefined,
+      commands: BUILT_IN,
       session: () => (this.deleted ? undefined : this.session),
       cachedFacts: () => (this.lagging ? { ...facts(), grant: undefined } : facts()),
       liveFacts: async () => facts(),

@@ -4,6 +4,7 @@ import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-gra
 import type { DebugCloseReason, DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationPolicy } from "../../crds/kinds/operation-policy.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { SessionAccess } from "../access/session-access.ts";
@@ -52,6 +53,7 @@ export interface SessionPorts extends SessionWriterPorts {
   readonly places: Pick<SessionPlaces, "others" | "take">;
   readonly silence: Pick<TunnelSilence, "leftMs">;
   readonly named: NamedDeployments;
+  readonly commands: CommandTable;
   readonly limits: DebugLimits;
   /** Rights of the operator's own that this session needs and that are missing, in words. */
   readonly missing: (session: DebugSession) => string | undefined;
@@ -107,6 +109,7 @@ function factsOf(session: DebugSession, facts: GateFacts, ports: SessionPorts): 
     ...rest,
     session,
     policy: mergePolicies(policies),
+    commands: ports.commands,
     named,
     limits,
     others: ports.places.others(session),

@@ -7,11 +7,12 @@ import type { Place } from "../../crds/kinds/lending.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { PolicyDecision } from "../../crds/kinds/operation-policy.ts";
-import { sameParams, TIERS, type Tier } from "../../crds/plan.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
+import { sameParams, TIERS } from "../../crds/plan.ts";
 import type { BoundOperation, Operation } from "../operations/operation.ts";
 import { openedWindow } from "./grant-window.ts";
 import { planFault } from "./plan-check.ts";
-import { type CustomerPolicy, decisionOn } from "./policy.ts";
+import { type CustomerPolicy, decisionOn, wantedOf } from "./policy.ts";
 
 /** Everything that the gate looks at. It does no I/O. */
 export interface GateInput {
@@ -23,15 +24,23 @@ export interface GateInput {
   /** What the install values name for each deployment. */
   readonly named: NamedDeployments;
   readonly findOperation: (command: string) => Operation | undefined;
-  readonly tierOf: (command: string) => Tier;
+  readonly commands: CommandTable;
+  /** Why an operation of a plugin cannot run here. Default: no plugin has one. */
+  readonly problemOf?: (command: string) => CommandProblem | undefined;
   readonly now: Date;
 }
 
 /** Why not; each is a reason of the condition Authorized, a label of a metric, and final. */
 export type Refusal = Exclude<
   InvocationReason<"Authorized">,
-  "GrantMatched" | "PolicyAuto" | "DeadlinePassed" | "RuleMissing" | "AwaitingBinding" | "TooManyOpen"
+  "GrantMatched" | "PolicyAuto" | "DeadlinePassed" | "AwaitingBinding" | "TooManyOpen"
 >;
+
+/** What keeps an operation of a plugin from running here: values and image do not fit together. */
+export interface CommandProblem {
+  readonly reason: Extract<Refusal, "UnknownOperation" | "RuleMissing">;
+  readonly message: string;
+}
 
 export const REFUSALS = [
   "PolicyDenied",
@@ -42,6 +51,7 @@ export const REFUSALS = [
   "ParamsMismatch",
   "LineUsed",
   "UnknownOperation",
+  "RuleMissing",
   "InvalidParams",
   "TierMismatch",
   "DeploymentNotServed",
@@ -91,7 +101,13 @@ export function gate(input: GateInput): Verdict {
   }
   const command = `${spec.plugin}/${spec.operation}`;
   const operation = input.findOperation(command);
-  if (operation === undefined) return refuse("UnknownOperation", `this operator has no operation ${command}`);
+  if (operation === undefined) {
+    const problem = input.problemOf?.(command);
+    return refuse(
+      problem?.reason ?? "UnknownOperation",
+      problem?.message ?? `this operator has no operation ${command}`,
+    );
+  }
   if (TIERS.indexOf(spec.tier) < TIERS.indexOf(operation.tier)) {
     return refuse("TierMismatch", `${command} is ${operation.tier}, the request claims ${spec.tier}`);
   }
@@ -100,8 +116,7 @@ export function gate(input: GateInput): Verdict {
   const fixed = { operation, bound: bound.params };
   const unserved = placeRefusal(input, spec.deploymentId, bound.params.namespace);
   if (unserved !== undefined) return unserved;
-  const wanted = { command, tier: operation.tier, params: spec.params };
-  const decision = decisionOn(policy, wanted, spec.deploymentId);
+  const decision = decisionOn(policy, wantedOf(input.commands, command, spec.params), spec.deploymentId);
   if (decision === "deny") return refuse("PolicyDenied", deniedBecause(command, bound.params, spec.deploymentId));
   // A command that names a grant stands or falls with it, even where the policy would let it run by itself:
   // a revocation stops the whole plan.
@@ -156,7 +171,7 @@ function withGrant(input: GateInput, command: string, fixed: Fixed): Verdict {
   }
   const closed = closedBecause(grant);
   if (closed !== undefined) return refuse("GrantClosed", closed);
-  const fault = planFault(grant.spec, input.tierOf);
+  const fault = planFault(grant.spec, input.commands.tierOf);
   if (fault !== undefined) return { do: "refuse", ...fault };
   const window = openedWindow(grant);
   if (window === undefined) {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type OperationPolicySpec, POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { TIERS } from "../../crds/plan.ts";
 import { RELEASE_OPERATIONS } from "../../crds/released/releases.ts";
-import { decisionFor, decisionOn, mergePolicies } from "./policy.ts";
+import { decisionFor, decisionOn, mergePolicies, wantedOf } from "./policy.ts";
 
 const policies = (...specs: OperationPolicySpec[]) => mergePolicies(specs.map((spec) => ({ spec })));
 const scale = (spec: OperationPolicySpec): string => decisionFor(policies(spec), "kubernetes/scale", "mutating");
@@ -77,7 +77,7 @@ test.each([
   ["the tier is denied, of going back", { defaults: { mutating: "deny" } }, "release/rollback", "deny"],
   ["everything is denied, of going back", { rules: [{ pattern: "*", decision: "deny" }] }, "release/rollback", "deny"],
 ] as const)("releases, %s: %#", (_, spec, command, decision) => {
-  expect(decisionFor(policies(spec), command, tierOf(command))).toBe(decision);
+  expect(decisionFor(policies(spec), command, BUILT_IN.tierOf(command))).toBe(decision);
 });
 
 test("without any policy a release waits for a person, and goes back by itself", () => {
@@ -155,7 +155,7 @@ test("the smallest window and all people to be told are taken together", () => {
   expect(policies({})).not.toHaveProperty("maxWindowMinutes");
 });
 
-const CORDON = { command: "kubernetes/cordon-node", tier: "mutating", params: { name: "node-1" } } as const;
+const CORDON = wantedOf(BUILT_IN, "kubernetes/cordon-node", { name: "node-1" });
 const opened = (more: object = {}): OperationPolicySpec => ({
   clusterOperations: [{ operation: "kubernetes/cordon-node", deployments: ["dep_a"], ...more }],
 });

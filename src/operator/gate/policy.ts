@@ -1,6 +1,6 @@
 import type { OperationPolicy, OperationPolicySpec, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
 import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
-import { isClusterWide } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { isDebug, UNATTENDED_DEBUG } from "../../crds/operations/debug.ts";
 import { isOfMachines } from "../../crds/operations/machines.ts";
 import type { Tier } from "../../crds/plan.ts";
@@ -40,7 +40,14 @@ export function decisionFor(policy: CustomerPolicy, command: string, tier: Tier)
 export interface Wanted {
   readonly command: string;
   readonly tier: Tier;
+  /** It works on an object that has no namespace. */
+  readonly isClusterWide: boolean;
   readonly params?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A command with what the installation knows of it. */
+export function wantedOf(commands: CommandTable, command: string, params: Wanted["params"]): Wanted {
+  return { command, tier: commands.tierOf(command), isClusterWide: commands.isClusterWide(command), params };
 }
 
 /**
@@ -50,7 +57,7 @@ export interface Wanted {
  */
 export function decisionOn(policy: CustomerPolicy, wanted: Wanted, deploymentId: string): PolicyDecision {
   const decision = decisionFor(policy, wanted.command, wanted.tier);
-  if (decision === "deny" || !isClusterWide(wanted.command)) return decision;
+  if (decision === "deny" || !wanted.isClusterWide) return decision;
   return isOpened(policy, wanted, deploymentId) ? "manual" : "deny";
 }
 

@@ -3,11 +3,12 @@ import { objectName } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type RequiredRight, rightsText } from "../../crds/manifests/roles/required-rights.ts";
-import { isClusterWide } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type Condition, withCondition } from "../../kube/objects/conditions.ts";
 import type { PlanLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
+import type { CommandProblem } from "../gate/gate.ts";
 import type { PlanFault } from "../gate/plan-check.ts";
 
 /**
@@ -29,6 +30,7 @@ export const ANY_NAMESPACE = "any namespace";
 export interface Outlook {
   readonly grant: AccessGrant;
   readonly state: GrantState;
+  readonly commands: CommandTable;
   readonly fault: PlanFault | undefined;
   readonly lines: readonly GrantLine[];
   readonly enforcement: Enforcement;
@@ -40,6 +42,8 @@ export interface Outlook {
   readonly denied: readonly string[];
   /** Commands of debug sessions that are switched off here. */
   readonly switchedOff: readonly string[];
+  /** Why operations of plugins in this plan cannot run here, each once. */
+  readonly pluginProblems: readonly CommandProblem[];
   /** Where the plan acts and the customer does not accept its deployment: namespaces, or {@link ANY_NAMESPACE}. */
   readonly unaccepted: readonly string[];
   /** Undefined where the operator lends, and once the grant is over. */
@@ -178,22 +182,27 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
 }
 
 /** Written before an approval of what could not run, and while it waits. */
-function permitted({ grant, missing, denied, switchedOff }: Outlook): Said<"Permitted"> {
+function permitted({ grant, missing, denied, switchedOff, pluginProblems }: Outlook): Said<"Permitted"> {
   const lacks = missing.length === 0 ? [] : [`the operator may not ${rightsText(missing)}`];
   if (denied.length > 0) return no("PolicyDenied", `held also when approved: ${[...denied, ...lacks].join("; ")}`);
   const off = grant.spec.commands.flatMap(({ command }) => (switchedOff.includes(command) ? [command] : []));
   if (off.length > 0) {
     return no("ModeDisabled", `${off.join(", ")} is switched off in this cluster: no session opens, approved or not`);
   }
+  const [problem] = pluginProblems;
+  if (problem !== undefined) {
+    const reason = problem.reason === "RuleMissing" ? "RuleMissing" : "OperationMissing";
+    return no(reason, [...pluginProblems.map(({ message }) => message), ...lacks].join("; "));
+  }
   if (lacks.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
   return no("RuleMissing", lacks.join());
 }
 
 /** Before an approver decides on what could not run, and while it waits. */
-function accepted({ grant, unaccepted }: Outlook): Said<"Accepted"> {
+function accepted({ grant, unaccepted, commands: known }: Outlook): Said<"Accepted"> {
   const { deploymentId, commands } = grant.spec;
   if (unaccepted.length === 0) {
-    const wide = commands.some(({ command }) => isClusterWide(command));
+    const wide = commands.some(({ command }) => known.isClusterWide(command));
     const where = wide
       ? "in its namespaces; the condition Permitted says what it may do outside them"
       : "where this plan acts";

@@ -4,7 +4,7 @@ import { canonicalDigest } from "../../crds/canonical-digest.ts";
 import { grantAccount } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
 import { claimDigest } from "../gate/gate.ts";
@@ -20,7 +20,7 @@ function world(of: AccessGrant, more: Partial<GrantFacts> = {}): GrantFacts {
     grant: of,
     policy,
     enforcement: STAMPED,
-    tierOf,
+    commands: BUILT_IN,
     invocationOf: () => undefined,
     missing: [],
     unaccepted: [],

@@ -5,14 +5,15 @@ import { MAX_BINDING_LINES } from "../../crds/kinds/lending.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
-import type { Tier } from "../../crds/plan.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { isSettled } from "../../crds/receipt.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { PlanLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
+import type { CommandProblem } from "../gate/gate.ts";
 import { type GrantWindow, isTooLate, newWindow, openedWindow } from "../gate/grant-window.ts";
 import { planFault } from "../gate/plan-check.ts";
-import { type CustomerPolicy, denialOf } from "../gate/policy.ts";
+import { type CustomerPolicy, denialOf, wantedOf } from "../gate/policy.ts";
 import { grantConditions } from "./grant-conditions.ts";
 import { grantLines, isOver } from "./grant-lines.ts";
 
@@ -21,7 +22,7 @@ export interface GrantFacts {
   readonly grant: AccessGrant;
   readonly policy: CustomerPolicy;
   readonly enforcement: Enforcement;
-  readonly tierOf: (command: string) => Tier;
+  readonly commands: CommandTable;
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
   readonly sessionOf?: (sessionId: string) => DebugSession | undefined;
   readonly drainOf?: (commandId: string) => MachineDrain | undefined;
@@ -29,6 +30,8 @@ export interface GrantFacts {
   readonly missing: readonly RequiredRight[];
   /** Commands of debug sessions that are switched off here. Default none. */
   readonly switchedOff?: readonly string[];
+  /** Why an operation of a plugin cannot run here. Default: no plugin has one. */
+  readonly problemOf?: (command: string) => CommandProblem | undefined;
   /** Where the plan acts and the customer does not accept its deployment: namespaces, or ANY_NAMESPACE. */
   readonly unaccepted: readonly string[];
   /** What approvers have to lend for it. Undefined where the operator lends, and once the grant is over. */
@@ -85,8 +88,8 @@ export function decideGrant(facts: GrantFacts, now: Date): readonly GrantAction[
 }
 
 function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
-  const { grant, policy, tierOf, isBlind, missing, unaccepted } = facts;
-  const fault = planFault(grant.spec, tierOf);
+  const { grant, policy, commands, isBlind, missing, unaccepted } = facts;
+  const fault = planFault(grant.spec, commands.tierOf);
   const late = isTooLate(grant, now);
   const opened = openedWindow(grant);
   // A window that opens now would use up the approval: the gate lets nothing of the plan through.
@@ -112,6 +115,7 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
       {
         grant,
         state,
+        commands,
         fault,
         lines: lines ?? [],
         enforcement: facts.enforcement,
@@ -119,6 +123,7 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
         missing,
         denied: deniedLines(facts),
         switchedOff: facts.switchedOff ?? [],
+        pluginProblems: pluginProblems(facts),
         unaccepted,
         lending: facts.lending,
       },
@@ -128,12 +133,17 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
 }
 
 /** The lines that the customer's policies hold whatever an approver says, each with the reason. */
-function deniedLines({ grant, policy, tierOf }: GrantFacts): readonly string[] {
-  const { commands, deploymentId } = grant.spec;
-  return commands.flatMap(({ command, params }, index) => {
-    const denial = denialOf(policy, { command, params, tier: tierOf(command) }, deploymentId);
+function deniedLines({ grant, policy, commands }: GrantFacts): readonly string[] {
+  const { commands: lines, deploymentId } = grant.spec;
+  return lines.flatMap(({ command, params }, index) => {
+    const denial = denialOf(policy, wantedOf(commands, command, params), deploymentId);
     return denial === undefined ? [] : [`line ${index + 1}: ${denial}`];
   });
+}
+
+function pluginProblems({ grant, problemOf }: GrantFacts): readonly CommandProblem[] {
+  const commands = new Set(grant.spec.commands.map(({ command }) => command));
+  return [...commands].flatMap((command) => problemOf?.(command) ?? []);
 }
 
 /** As many lines as the status can hold, those with a missing binding first. */

@@ -4,18 +4,18 @@ import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { isDebug } from "../../crds/operations/debug.ts";
 import { isOfMachines } from "../../crds/operations/machines.ts";
-import type { Tier } from "../../crds/plan.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { claimDigest } from "../gate/gate.ts";
-import { type CustomerPolicy, decisionOn } from "../gate/policy.ts";
+import { type CustomerPolicy, decisionOn, wantedOf } from "../gate/policy.ts";
 
 export interface LineFacts {
   readonly grant: AccessGrant;
   readonly state: GrantState;
   readonly policy: CustomerPolicy;
-  readonly tierOf: (command: string) => Tier;
+  readonly commands: CommandTable;
   /** The invocation of a command, from the cache. */
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
   /** The debug session that claimed a line, from the cache; none where debug sessions are switched off. */
@@ -37,12 +37,12 @@ export function grantLines(facts: LineFacts): readonly GrantLine[] | undefined {
 }
 
 function unused(
-  { grant, state, policy, tierOf }: LineFacts,
+  { grant, state, policy, commands }: LineFacts,
   { command, params }: AccessGrant["spec"]["commands"][number],
   index: number,
 ): GrantLine {
   if (state !== "Approved") return { index, state: "Skipped", message: `the grant is ${state}` };
-  if (decisionOn(policy, { command, params, tier: tierOf(command) }, grant.spec.deploymentId) === "deny") {
+  if (decisionOn(policy, wantedOf(commands, command, params), grant.spec.deploymentId) === "deny") {
     return { index, state: "Held", message: "the customer's policy denies this operation" };
   }
   return { index, state: "Planned" };

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { mergePolicies } from "../gate/policy.ts";
 import { at, grant } from "../testing/fixtures.ts";
 import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";
@@ -24,6 +25,7 @@ function windowed(look: Look, more: Partial<GrantPorts> = {}) {
     grant: () => approved,
     invocation: () => undefined,
     policy: () => mergePolicies([]),
+    commands: BUILT_IN,
     enforcement: () => ({ kind: "stamped", since: at("08:00:00") }),
     acceptedOf: () => ["shop"],
     rights: { missingFor: () => [], obstacle: undefined },

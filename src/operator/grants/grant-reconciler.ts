@@ -4,7 +4,7 @@ import { type AccessGrant, type AccessGrantStatus, FINAL_GRANT_STATES } from "..
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Access } from "../access/access.ts";
@@ -12,6 +12,7 @@ import { plannedNamespaces, plannedPlaces } from "../access/planned-places.ts";
 import type { Rights } from "../access/rights.ts";
 import type { PlanLending, RoleLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
+import type { CommandProblem } from "../gate/gate.ts";
 import { openedWindow } from "../gate/grant-window.ts";
 import type { CustomerPolicy } from "../gate/policy.ts";
 import type { EventPublisher } from "../kernel/event-publisher.ts";
@@ -32,6 +33,10 @@ export interface GrantPorts {
   readonly session?: (sessionId: string) => DebugSession | undefined;
   readonly drain?: (commandId: string) => MachineDrain | undefined;
   readonly policy: () => CustomerPolicy;
+  /** What this installation knows of commands. */
+  readonly commands: CommandTable;
+  /** Why an operation of a plugin cannot run here. */
+  readonly problemOf?: (command: string) => CommandProblem | undefined;
   /** Commands of debug sessions that are switched off here. */
   readonly switchedOff?: readonly string[];
   /** Where the customer accepts a deployment; undefined when this cluster serves none of that id. */
@@ -59,7 +64,8 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     grant,
     policy: ports.policy(),
     enforcement: ports.enforcement(),
-    tierOf,
+    commands: ports.commands,
+    ...(ports.problemOf && { problemOf: ports.problemOf }),
     invocationOf: ports.invocation,
     ...(ports.session && { sessionOf: ports.session }),
     ...(ports.drain && { drainOf: ports.drain }),
@@ -77,7 +83,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
       const stopped = ports.running.stop(grant.metadata.uid, action.because);
       if (stopped > 0) context.log.info({ stopped, because: action.because }, "running operations told to stop");
     } else if (action.do === "closeAccess") {
-      await ports.access.closeAll(grant.metadata.uid, plannedPlaces(grant), context.signal);
+      await ports.access.closeAll(grant.metadata.uid, plannedPlaces(grant, ports.commands), context.signal);
     } else if (action.do === "writeStatus") {
       if (!(await written(grant, action.status, ports, context))) return { requeueAfterMs: AFTER_CONFLICT_MS };
     } else if (action.do === "linkReceipt") {
@@ -112,9 +118,12 @@ async function written(
 }
 
 /** Where the plan acts and nothing of it would pass the gate. */
-function unacceptedOf(grant: AccessGrant, { acceptedOf }: Pick<GrantPorts, "acceptedOf">): readonly string[] {
+function unacceptedOf(
+  grant: AccessGrant,
+  { acceptedOf, commands }: Pick<GrantPorts, "acceptedOf" | "commands">,
+): readonly string[] {
   const accepted = acceptedOf(grant.spec.deploymentId) ?? [];
-  const isWide = plannedPlaces(grant).includes(undefined);
+  const isWide = plannedPlaces(grant, commands).includes(undefined);
   if (isWide && accepted.length === 0 && plannedNamespaces(grant).length === 0) return [ANY_NAMESPACE];
   return plannedNamespaces(grant).filter((namespace) => !accepted.includes(namespace));
 }

@@ -7,6 +7,7 @@ import { grantAccount } from "../../crds/group.ts";
 import { acceptedOf } from "../../crds/kinds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { writeStatus } from "../../kube/client/status-writer.ts";
 import { LeadershipLostError } from "../../kube/election/leader-election.ts";
 import { resources } from "../../kube/objects/resource.ts";
@@ -14,6 +15,7 @@ import { Access } from "../access/access.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
 import { reconcileGrant } from "../grants/grant-reconciler.ts";
+import { findOperation } from "../operations/catalog.ts";
 import { RunningOperations } from "../operations/running-operations.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import {
@@ -85,6 +87,7 @@ class Life {
       grant: () => this.cachedGrant(),
       invocation: () => this.cachedInvocation(),
       policy: () => mergePolicies(this.policies),
+      commands: BUILT_IN,
       rights: { missingFor: () => [], obstacle: this.obstacle },
       acceptedOf: (deploymentId: string) => acceptedOf(deploymentId, DEPLOYMENTS, new Map()),
       enforcement: () => ({ kind: "stamped", since: new Date("2026-01-01T08:00:00Z") }) as const,
@@ -149,6 +152,8 @@ class Life {
       fence,
       invocation: () => this.cachedInvocation(),
       named: new Map(),
+      commands: BUILT_IN,
+      findOperation,
       cachedFacts: () => world(this.cachedGrant()),
       liveFacts: async (_, signal) =>
         world(await client.get<AccessGrant>(accessGrants, { name: "req-1", namespace: NAMESPACE }, signal)),

@@ -4,17 +4,17 @@ import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-gra
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationInvocation, OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
 import type { OperationPolicy } from "../../crds/kinds/operation-policy.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { RoleLending } from "../access/role-lending.ts";
-import { claimDigest, gate, type Verdict } from "../gate/gate.ts";
+import { type CommandProblem, claimDigest, gate, type Verdict } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
 import { LOOK_AGAIN_MS } from "../grants/grant-decision.ts";
 import type { EventPublisher } from "../kernel/event-publisher.ts";
 import type { OperatorMetrics } from "../kernel/metrics.ts";
-import { findOperation } from "../operations/catalog.ts";
+import type { Operation } from "../operations/operation.ts";
 import { expired, held, isClaimedBy, running, waiting } from "./invocation-status.ts";
 import type { OperationRunner } from "./operation-runner.ts";
 import { graceSignal } from "./stop-signal.ts";
@@ -35,6 +35,10 @@ export interface InvocationPorts {
   readonly invocation: (key: string) => OperationInvocation | undefined;
   /** What the install values name for each deployment. */
   readonly named: NamedDeployments;
+  /** What this installation can run, and what it knows of commands. */
+  readonly findOperation: (command: string) => Operation | undefined;
+  readonly commands: CommandTable;
+  readonly problemOf?: (command: string) => CommandProblem | undefined;
   readonly cachedFacts: (invocation: OperationInvocation) => GateFacts;
   /** From the API server itself: before a refusal, which is final, and after a lost race. */
   readonly liveFacts: (invocation: OperationInvocation, signal: AbortSignal) => Promise<GateFacts>;
@@ -110,8 +114,9 @@ async function begin(
       invocation,
       policy: mergePolicies(facts.policies),
       named: ports.named,
-      findOperation,
-      tierOf,
+      findOperation: ports.findOperation,
+      commands: ports.commands,
+      ...(ports.problemOf && { problemOf: ports.problemOf }),
       now: ports.clock.wallNow(),
     });
     // Before the claim: a line that could not run is not used up.

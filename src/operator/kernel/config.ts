@@ -26,10 +26,11 @@ import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/adm
 import { DEBUG_MODES, type DebugMode } from "../../crds/operations/debug.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "../gate/enforcement.ts";
+import { PLUGIN_SETTINGS, type PluginSettings } from "./plugin-settings.ts";
 import { RELEASE_SETTINGS, type ReleaseSettings } from "./release-settings.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
-export interface OperatorConfig extends ProcessSettings, ReleaseSettings {
+export interface OperatorConfig extends ProcessSettings, ReleaseSettings, PluginSettings {
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
   readonly deployments: NamedDeployments;
@@ -88,7 +89,7 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
   workers: {
     env: "SALLYPORT_WORKERS",
     default: "16",
-    doc: "Operations run at once, and grants looked at at once. A running operation keeps a worker for up to a minute.",
+    doc: "Operations run at once, and grants looked at at once. A running operation keeps a worker for up to a minute, one of a plugin for up to five.",
     parse: integer(1, 256),
   },
   sweepIntervalMs: {
@@ -178,6 +179,7 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     parse: truth,
   },
   ...RELEASE_SETTINGS,
+  ...PLUGIN_SETTINGS,
 };
 
 /** Call it with the environment. @throws ConfigError */

@@ -23,6 +23,15 @@ const TRANSITIONS = GRANT_STATES.flatMap((to) =>
 /** Named by what this operator has; anything else is one series, so that a label never comes from outside. */
 const KNOWN = new Map(OPERATIONS.map(({ command, plugin, name }) => [command, { plugin, operation: name }]));
 const OTHER = { plugin: "other", operation: "other" };
+/** Of plugins, all as one: their names are the vendor's. */
+const CUSTOM = { plugin: "custom", operation: "custom" };
+
+/** What the install values say of plugins. */
+interface PluginFacts {
+  readonly isEnabled: (command: string) => boolean;
+  /** How many of them cannot run. */
+  readonly problems: number;
+}
 
 /** What is read of a grant to count it. */
 export type CountedGrant = Pick<AccessGrant, "metadata" | "spec" | "status">;
@@ -52,12 +61,20 @@ export interface OperatorMetrics {
  */
 export function operatorMetrics(
   registry: Registry,
-  read: { readonly grants: () => Iterable<CountedGrant>; readonly isLeader: () => boolean; readonly now: () => Date },
+  read: {
+    readonly grants: () => Iterable<CountedGrant>;
+    readonly isLeader: () => boolean;
+    readonly now: () => Date;
+    /** Default: no plugins. */
+    readonly plugins?: PluginFacts;
+  },
 ): OperatorMetrics {
+  const { plugins = { isEnabled: () => false, problems: 0 } } = read;
   leaderGauge(registry, read.isLeader);
+  pluginGauge(registry, plugins);
   grantGauges(registry, read);
   return {
-    ...operationSeries(registry),
+    ...operationSeries(registry, plugins.isEnabled),
     ...grantSeries(registry),
     ...safetySeries(registry),
     ...sweepSeries(registry),
@@ -119,7 +136,18 @@ function isLate({ metadata, spec, status }: CountedGrant, nowMs: number): boolea
 
 type OperationMetrics = Pick<OperatorMetrics, "operationEnded" | "operationStarted" | "operationLeft">;
 
-function operationSeries(registry: Registry): OperationMetrics {
+function pluginGauge(registry: Registry, { problems }: PluginFacts): void {
+  new Gauge({
+    name: "sallyport_plugin_problems",
+    help: "Operations of plugins that the install values enable and that cannot run: the image has them not, in another version, or with more rules. The log and the condition Permitted of requests name them.",
+    registers: [registry],
+    collect() {
+      this.set(problems);
+    },
+  });
+}
+
+function operationSeries(registry: Registry, isOfPlugin: PluginFacts["isEnabled"]): OperationMetrics {
   const total = counter(
     registry,
     "sallyport_operations_total",
@@ -140,12 +168,13 @@ function operationSeries(registry: Registry): OperationMetrics {
     labelNames: ["plugin"],
     registers: [registry],
   });
-  for (const labels of [...KNOWN.values(), OTHER]) {
+  for (const labels of [...KNOWN.values(), CUSTOM, OTHER]) {
     for (const result of OPERATION_RESULTS) total.inc({ ...labels, result }, 0);
     duration.zero(labels);
     running.set({ plugin: labels.plugin }, 0);
   }
-  const named = (command: string): { plugin: string; operation: string } => KNOWN.get(command) ?? OTHER;
+  const named = (command: string): { plugin: string; operation: string } =>
+    KNOWN.get(command) ?? (isOfPlugin(command) ? CUSTOM : OTHER);
   return {
     operationEnded(command, result, seconds) {
       total.inc({ ...named(command), result });

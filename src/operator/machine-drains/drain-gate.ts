@@ -3,12 +3,12 @@ import type { NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { sameParams } from "../../crds/plan.ts";
 import { type ClaimableLine, claimDigest, closedBecause, placeRefusal } from "../gate/gate.ts";
 import { openedWindow } from "../gate/grant-window.ts";
 import { planFault } from "../gate/plan-check.ts";
-import { type CustomerPolicy, decisionOn } from "../gate/policy.ts";
+import { type CustomerPolicy, decisionOn, wantedOf } from "../gate/policy.ts";
 
 type Requested = NonNullable<MachineDrain["spec"]["requested"]>;
 
@@ -18,6 +18,7 @@ export interface DrainFacts {
   readonly drain: MachineDrain & { readonly spec: { readonly requested: Requested } };
   readonly grants: readonly AccessGrant[];
   readonly policy: CustomerPolicy;
+  readonly commands: CommandTable;
   readonly deployments: readonly Pick<ManagedDeployment, "spec" | "status">[];
   readonly named: NamedDeployments;
   readonly now: Date;
@@ -61,7 +62,7 @@ export function drainVerdict(facts: DrainFacts): DrainVerdict {
   const unserved = placeRefusal(facts, deploymentId, undefined);
   if (unserved !== undefined) return { approved: false, reason: "DeploymentNotAccepted", message: unserved.message };
   const params = { machineId };
-  const decision = decisionOn(policy, { command, tier: tierOf(command), params }, deploymentId);
+  const decision = decisionOn(policy, wantedOf(facts.commands, command, params), deploymentId);
   if (decision === "deny") {
     const message = `the customer's policy denies ${command}, approved or not`;
     return { approved: false, reason: "PolicyDenied", message };
@@ -98,12 +99,12 @@ function lineOf(drain: MachineDrain, { status }: AccessGrant): number | undefine
   return status?.commands?.find((line) => line.commandId === drainCommandId(drain) && line.digest === digest)?.index;
 }
 
-function underGrant(grant: AccessGrant, command: string, { drain, now }: DrainFacts): DrainVerdict {
+function underGrant(grant: AccessGrant, command: string, { drain, commands, now }: DrainFacts): DrainVerdict {
   const { name } = grant.metadata;
   const { deploymentId, machineId } = drain.spec.requested;
   const claimed = lineOf(drain, grant);
   const params = { machineId };
-  const fault = planFault(grant.spec, tierOf);
+  const fault = planFault(grant.spec, commands.tierOf);
   if (fault !== undefined) return waits(`nothing runs under the plan of grant ${name}: ${fault.message}`);
   const granted = (index: number): DrainVerdict => ({
     approved: true,

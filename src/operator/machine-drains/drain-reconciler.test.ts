@@ -5,7 +5,7 @@ import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
 import type { OperationPolicySpec } from "../../crds/kinds/operation-policy.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
 import { grantLines } from "../grants/grant-lines.ts";
@@ -68,6 +68,7 @@ class World {
       clock: this.clock,
       fence: () => undefined,
       drain: (key) => this.drains.get(key),
+      commands: BUILT_IN,
       facts: () => ({
         grants: this.grants,
         policies: this.policies,
@@ -260,7 +261,7 @@ describe("under a grant", () => {
       grant,
       state: "Approved" as const,
       policy: mergePolicies([]),
-      tierOf,
+      commands: BUILT_IN,
       invocationOf: () => undefined,
     };
     const line = (status?: MachineDrainStatus) =>

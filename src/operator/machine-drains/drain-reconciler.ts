@@ -4,6 +4,7 @@ import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-gra
 import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationPolicy } from "../../crds/kinds/operation-policy.ts";
+import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
@@ -30,6 +31,7 @@ export interface DrainPorts {
   /** Why nothing may be allowed now: a right of the operator's own is missing. */
   readonly obstacle: () => string | undefined;
   readonly named: NamedDeployments;
+  readonly commands: CommandTable;
   /** Both with the resourceVersion that was read. */
   readonly writeDrain: (drain: MachineDrain, status: MachineDrainStatus, signal: AbortSignal) => Promise<MachineDrain>;
   readonly writeGrant: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
@@ -50,7 +52,14 @@ export async function reconcileDrain(key: string, ports: DrainPorts, context: Re
   if (!isRequested(drain)) return undefined;
   const { policies, ...rest } = ports.facts();
   const policy = mergePolicies(policies);
-  const verdict = drainVerdict({ ...rest, drain, policy, named: ports.named, now: ports.clock.wallNow() });
+  const verdict = drainVerdict({
+    ...rest,
+    drain,
+    policy,
+    commands: ports.commands,
+    named: ports.named,
+    now: ports.clock.wallNow(),
+  });
   // Rights that are missing may hide what people decided since. What is allowed already is left as it is.
   const obstacle = verdict.approved ? ports.obstacle() : undefined;
   if (obstacle !== undefined && !isApproved(drain)) {

@@ -6,7 +6,7 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 
 /** The verbs an operation may use, always as the grant's own account. */
-export type OperationClient = Pick<Client, "get" | "list" | "patch" | "delete" | "getScale" | "podLogs">;
+export type OperationClient = Pick<Client, "get" | "list" | "create" | "patch" | "delete" | "getScale" | "podLogs">;
 
 /** A small object for people and programs. Bounded and redacted again on its way out. */
 export type OperationResult = Readonly<Record<string, unknown>>;

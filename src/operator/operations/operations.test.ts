@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import { isClusterWide, OPERATIONS } from "../../crds/operations/catalog.ts";
+import { BUILT_IN, OPERATIONS } from "../../crds/operations/catalog.ts";
 import { type KubeObject, type Resource, resources } from "../../kube/objects/resource.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import { findOperation } from "./catalog.ts";
@@ -40,7 +40,7 @@ async function perform(
   params: Record<string, unknown>,
   on: FakeCluster,
 ): Promise<Record<string, unknown>> {
-  const place = isClusterWide(`kubernetes/${name}`) ? {} : { namespace: "shop" };
+  const place = BUILT_IN.isClusterWide(`kubernetes/${name}`) ? {} : { namespace: "shop" };
   const bound = findOperation(`kubernetes/${name}`)?.bind({ ...place, ...params });
   if (!bound?.ok) throw new Error(bound?.problems.join("; ") ?? "unknown");
   const call = {

@@ -1,7 +1,7 @@
 import { objectName } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation, OperationInvocationSpec } from "../../crds/kinds/operation-invocation.ts";
-import { tierOf } from "../../crds/operations/catalog.ts";
+import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import { planHash } from "../../crds/plan.ts";
 import type { GateInput } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
@@ -120,7 +120,7 @@ export function gateInput(more: Partial<GateInput> = {}): GateInput {
     deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "shop", acceptedNamespaces: ["shop"] } }],
     named: new Map(),
     findOperation,
-    tierOf,
+    commands: BUILT_IN,
     now: at("10:30:00"),
     ...more,
   };

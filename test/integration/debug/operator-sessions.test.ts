@@ -6,7 +6,7 @@ import { type DebugSession, type DebugSessionSpec, debugSessions } from "../../.
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
-import { tierOf } from "../../../src/crds/operations/catalog.ts";
+import { BUILT_IN } from "../../../src/crds/operations/catalog.ts";
 import { DEBUG_MODES, type DebugMode } from "../../../src/crds/operations/debug.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import {
@@ -51,7 +51,7 @@ const line = (mode: DebugMode, more: object = {}) => ({
 
 async function approvedFor(mode: DebugMode, more: object = {}): Promise<AccessGrant> {
   const command = line(mode, more);
-  const grant = await world.ask([command], tierOf(command.command));
+  const grant = await world.ask([command], BUILT_IN.tierOf(command.command));
   await world.grant(grant, ({ status }) => status?.state === "Pending");
   await world.decide(grant, { approvedForMinutes: 30, approvedPlanHash: grant.spec.planHash });
   return world.grant(grant, ({ status }) => status?.state === "Approved");

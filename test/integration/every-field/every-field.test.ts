@@ -3,7 +3,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES, GROUP } from "../../../src/crds/group.ts";
 import { lentBinding, lentRole } from "../../../src/crds/kinds/lending.ts";
 import { installation, openCluster } from "../../../src/crds/manifests/installation.ts";
-import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
+import { BUILT_IN, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { eventually } from "../wait.ts";
 import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";
 import { type Change, Schemas } from "./openapi.ts";
@@ -58,7 +58,7 @@ let schemas: Schemas;
 beforeAll(async () => {
   const { crds, rbac, policies } = installation();
   const account = { name: "grant-0123456789ab", namespace: grantsNamespace };
-  const bindings = OPERATIONS.flatMap(({ command }) => lentRole(command, NAMESPACE) ?? []).map((lent) =>
+  const bindings = OPERATIONS.flatMap(({ command }) => lentRole(command, NAMESPACE, BUILT_IN) ?? []).map((lent) =>
     lentBinding(lent, account.name, { grantsNamespace }, {}),
   );
   await cluster().apply([

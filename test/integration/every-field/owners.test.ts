@@ -4,7 +4,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { lentBinding, lentRole } from "../../../src/crds/kinds/lending.ts";
 import { installation, openCluster } from "../../../src/crds/manifests/installation.ts";
-import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
+import { BUILT_IN, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { eventually } from "../wait.ts";
 import type { JsonObject } from "./json.ts";
 import { type Answer, type Patch, Requests } from "./requests.ts";
@@ -47,7 +47,7 @@ let admin: Patch;
 beforeAll(async () => {
   const { crds, rbac, policies } = installation();
   const account = { name: "grant-0123456789ab", namespace: grantsNamespace };
-  const bindings = OPERATIONS.flatMap(({ command }) => lentRole(command, NAMESPACE) ?? []).map((lent) =>
+  const bindings = OPERATIONS.flatMap(({ command }) => lentRole(command, NAMESPACE, BUILT_IN) ?? []).map((lent) =>
     lentBinding(lent, account.name, { grantsNamespace }, {}),
   );
   await cluster().apply([

@@ -1,14 +1,17 @@
 {{/*
 Node's heap: three quarters of the memory limit, the rest is for buffers, code and the stack. Without a limit Node decides.
+With plugins, a process of one takes 160 MiB beside it, and no signal opens a debugger.
 A young generation of 8 MiB and not 16: 20 to 35 MiB less at the start of a large cluster, no slower, and shorter stalls.
 */}}
 {{- define "sallyport.nodeOptions" -}}
 {{- $limit := (((.resources).limits).memory) | default "" -}}
 {{- if $limit -}}
 {{- $amount := regexFind "^[0-9]+" $limit | int -}}
-{{- printf "--max-old-space-size=%d " (div (mul (hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount) 3) 4) -}}
+{{- $whole := hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount -}}
+{{- printf "--max-old-space-size=%d " (div (mul (sub $whole (int (default 0 .forPlugins))) 3) 4) -}}
 {{- end -}}
 --max-semi-space-size=8
+{{- if .forPlugins }} --disable-sigusr1{{ end -}}
 {{- end -}}
 
 {{/*
@@ -30,6 +33,9 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- define "sallyport.env" -}}
 {{- $values := .root.Values -}}
 {{- $own := index $values .component -}}
+{{- if and (eq .component "operator") (include "sallyport.pluginRoles" .root | fromJsonArray) -}}
+{{- $own = merge (dict "forPlugins" 160) $own -}}
+{{- end -}}
 - name: NODE_ENV
   value: production
 - name: NODE_OPTIONS
@@ -77,6 +83,10 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- end }}
 {{- if $values.releases.enabled }}
 {{- include "sallyport.operatorReleasesEnv" .root }}
+{{- end }}
+{{- if include "sallyport.pluginRoles" .root | fromJsonArray }}
+- name: SALLYPORT_PLUGINS
+  value: {{ include "sallyport.pluginTable" .root | quote }}
 {{- end }}
 {{- if $values.machines.enabled }}
 - name: SALLYPORT_OPERATOR_MACHINES_ENABLED

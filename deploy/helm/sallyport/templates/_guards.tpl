@@ -69,6 +69,7 @@
 {{- include "sallyport.debugGuards" . -}}
 {{- include "sallyport.machinesGuards" . -}}
 {{- include "sallyport.releasesGuards" . -}}
+{{- include "sallyport.pluginGuards" . -}}
 {{- if and $values.proxy.existingSecret (or $values.proxy.http $values.proxy.https) -}}
 {{- fail "proxy.existingSecret and proxy.http or proxy.https are both set: keep one of the two." -}}
 {{- end -}}
@@ -122,6 +123,9 @@
 {{- $known := dict "debug" (list "logs" "read" "exec" "port-forward") "release" (list "install" "update" "delete" "rollback") -}}
 {{- range $plugin, $operations := $values.operations -}}
 {{- $_ := set $known $plugin (keys $operations | sortAlpha) -}}
+{{- end -}}
+{{- range $plugin, $of := default dict $values.plugins -}}
+{{- $_ := set $known $plugin (keys $of.operations | sortAlpha) -}}
 {{- end -}}
 {{- $ruled := list (dict "where" "operationPolicy.rules" "rules" $values.operationPolicy.rules) -}}
 {{- range $values.policies -}}

@@ -4,10 +4,14 @@ import { UNREPLACED_PODS } from "../../operations/delete-pod.ts";
 import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../../operations/scale.ts";
 import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
+import { CHANGED_WORKLOADS } from "../../plugin-role.ts";
 import { PLAN_ACCOUNT, ROLLOUT_ACCOUNT } from "../../release-names.ts";
-import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
+import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { ownersKept } from "./owners-kept.ts";
 import { type Level, sameBut } from "./same-but.ts";
+
+/** It says more where the install values enable plugins. */
+export const RESTART_POLICY = "sallyport-rollout-restart";
 
 function grantAccountsOnly({ grantsNamespace }: InstallationNames): readonly Named[] {
   const expression = `request.userInfo.username.startsWith('system:serviceaccount:${grantsNamespace}:')`;
@@ -41,9 +45,9 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
     ["deprecated.daemonset.template.generation"],
   ];
   return validatingPolicy(
-    "sallyport-rollout-restart",
+    RESTART_POLICY,
     { apiGroups: ["apps"], operations: ["UPDATE"], resources: WORKLOAD_RESOURCES },
-    {
+    orOfPlugins(names, {
       matchConditions: [...grantAccountsOnly(names), notOfRollouts(names)],
       variables: BEFORE_AND_AFTER,
       validations: [
@@ -55,8 +59,56 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
         ),
         ownersKept([["f:template"], ["f:metadata"], ["f:annotations"], [`f:${RESTARTED_AT}`, "."]]),
       ],
-    },
+    }),
   );
+}
+
+/** The fields of a workload that a plugin's account may change. What its pods are, and run as, is not among them. */
+const BY_PLUGINS: readonly Level[] = [
+  ["spec", "metadata"],
+  [
+    ...(["template", "replicas", "paused", "strategy", "updateStrategy", "minReadySeconds"] as const),
+    ...["progressDeadlineSeconds", "revisionHistoryLimit"],
+  ],
+  ["metadata"],
+  ["annotations"],
+  [RESTARTED_AT],
+];
+const METADATA_BY_PLUGINS: readonly Level[] = [
+  ["labels", "annotations", "managedFields", "generation", "resourceVersion"],
+];
+
+/**
+ * Where plugins are enabled: an account whose role has the right of our own, which the role of a plugin has that patches
+ * workloads, may change more than the restart annotation. With a pod template it could start pods with any image, account and
+ * Secret of the namespace, which is more than its role gives.
+ */
+function orOfPlugins<P extends { readonly variables: readonly Named[]; readonly validations: readonly Validation[] }>(
+  { plugins = [] }: InstallationNames,
+  policy: P,
+): P {
+  if (plugins.length === 0) return policy;
+  const expression = `authorizer.group('${GROUP}').resource('${CHANGED_WORKLOADS}').namespace(request.namespace).check('change').allowed()`;
+  const message =
+    "the account of a plugin may change labels and annotations of a workload, its replicas and how it is rolled out, and nothing of its pods";
+  const theirs = (rule: string, words: string): Validation => forbid(`!variables.ofPlugin || (${rule})`, words);
+  return {
+    ...policy,
+    variables: [...policy.variables, { name: "ofPlugin", expression }],
+    validations: [
+      ...policy.validations.map((each) => ({ ...each, expression: `variables.ofPlugin || (${each.expression})` })),
+      theirs(sameBut("variables.now", "variables.was", BY_PLUGINS), message),
+      theirs(sameBut("variables.now.metadata", "variables.was.metadata", METADATA_BY_PLUGINS), message),
+      theirs(
+        `variables.now.spec[?'replicas'].orValue(1) <= ${MAX_REPLICAS}`,
+        `a grant account may scale to at most ${MAX_REPLICAS} replicas`,
+      ),
+      theirs(
+        "variables.nowOwners.size() <= variables.wasOwners.size() + 1",
+        "a grant account may not rewrite who owns which field (managedFields)",
+      ),
+    ],
+  };
 }
 
 /** The scale subresource writes the replica count and nothing else, but any count. */

@@ -26,8 +26,10 @@ function approversLend({ lendingMode = "operator" }: InstallationNames): string 
  * binding in force after the operator has deleted it.
  */
 export function lending(names: InstallationNames): readonly Manifest[] {
-  const { grantsNamespace, releaseRole = RELEASE_ROLE } = names;
-  const tiers = OPERATIONS.map(({ plugin, name, tier }) => `'${operationRole(plugin, name)}': '${tier}'`);
+  const { grantsNamespace, releaseRole = RELEASE_ROLE, plugins = [] } = names;
+  const tiers = [...OPERATIONS, ...plugins].map(
+    ({ plugin, name, tier }) => `'${operationRole(plugin, name)}': '${tier}'`,
+  );
   const may = (resource: string): string =>
     `authorizer.group('${GROUP}').resource('${resource}').namespace('${grantsNamespace}')`;
   const [operator] = operatorOnly(names);

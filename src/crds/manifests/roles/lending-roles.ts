@@ -1,6 +1,7 @@
 import { type InstallationNames, operationRole } from "../../group.ts";
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import { inScope } from "../../operations/catalog.ts";
+import { pluginRoleName } from "../../plugin-role.ts";
 import { type ExplainedRule, rule, type ShippedRole } from "./shipped-role.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -11,8 +12,9 @@ function bindRoles(resource: "clusterroles" | "roles", names: readonly string[],
   return { ...rule(RBAC, [resource], ["bind"], why), resourceNames: names };
 }
 
-function bindOperations({ roleKind = "ClusterRole" }: InstallationNames, why: string): ExplainedRule {
-  return bindRoles(roleKind === "ClusterRole" ? "clusterroles" : "roles", NAMESPACED_ROLES, why);
+function bindOperations({ roleKind = "ClusterRole", plugins = [] }: InstallationNames, why: string): ExplainedRule {
+  const all = [...NAMESPACED_ROLES, ...plugins.map(pluginRoleName)];
+  return bindRoles(roleKind === "ClusterRole" ? "clusterroles" : "roles", all, why);
 }
 
 const BY_NAME =

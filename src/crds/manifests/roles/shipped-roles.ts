@@ -1,6 +1,7 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import type { PolicyRule } from "../../operations/operation.ts";
+import { pluginRoleName, pluginRoleRules } from "../../plugin-role.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
 import { metricsRoles } from "./metrics-roles.ts";
@@ -21,6 +22,7 @@ export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
     ...lenders(names),
     ...metricsRoles(names),
     ...operations(),
+    ...ofPlugins(names),
   ];
 }
 
@@ -258,6 +260,18 @@ function operations(): readonly ShippedRole[] {
     about: summary,
     labels: { [TIER_LABEL]: tier },
     rules: rules.map((each) => ({ ...each, why: whyOperation(each) })),
+  }));
+}
+
+/** What the customer enabled of plugins, in one namespace each. */
+function ofPlugins({ plugins = [] }: InstallationNames): readonly ShippedRole[] {
+  return plugins.map((each) => ({
+    name: pluginRoleName(each),
+    holder: "grant account",
+    reach: "opened",
+    about: `Runs ${each.plugin}/${each.name}, which is a plugin's.`,
+    labels: { [TIER_LABEL]: each.tier },
+    rules: pluginRoleRules(each).map((rule) => ({ ...rule, why: "What the install values give this operation." })),
   }));
 }
 

@@ -1,18 +1,18 @@
 import { POLICY_DECISIONS } from "../../../crds/kinds/operation-policy.ts";
 import type { Rollout, RolloutAction } from "../../../crds/kinds/rollout.ts";
-import type { Tier } from "../../../crds/plan.ts";
-import { type CustomerPolicy, decisionOn } from "../../gate/policy.ts";
+import { BUILT_IN } from "../../../crds/operations/catalog.ts";
+import { ROLLBACK } from "../../../crds/released/releases.ts";
+import { type CustomerPolicy, decisionOn, type Wanted, wantedOf } from "../../gate/policy.ts";
 import type { Said } from "./rollout-step.ts";
 
 /** Letting go of objects needs the same word as deleting them: either way the customer is left without the release. */
-const COMMANDS: Readonly<Record<RolloutAction, { readonly command: string; readonly tier: Tier }>> = {
-  install: { command: "release/install", tier: "mutating" },
-  update: { command: "release/update", tier: "mutating" },
-  delete: { command: "release/delete", tier: "destructive" },
-  detach: { command: "release/delete", tier: "destructive" },
+const COMMANDS: Readonly<Record<RolloutAction, Wanted>> = {
+  install: wantedOf(BUILT_IN, "release/install", undefined),
+  update: wantedOf(BUILT_IN, "release/update", undefined),
+  delete: wantedOf(BUILT_IN, "release/delete", undefined),
+  detach: wantedOf(BUILT_IN, "release/delete", undefined),
 };
-type Wanted = (typeof COMMANDS)[RolloutAction];
-const ROLLBACK = { command: "release/rollback", tier: "mutating" } as const;
+const BACK = wantedOf(BUILT_IN, ROLLBACK, undefined);
 
 type ApprovedSaid = Extract<Said, readonly ["Approved", ...unknown[]]>;
 
@@ -79,5 +79,5 @@ function strictest(commands: readonly Wanted[], policy: CustomerPolicy, deployme
 
 /** The way back needs no approval of its own, and is taken unless a policy denies it. */
 export function mayRollBack({ spec }: Pick<Rollout, "spec">, policy: CustomerPolicy): boolean {
-  return decisionOn(policy, ROLLBACK, spec.deploymentId) !== "deny";
+  return decisionOn(policy, BACK, spec.deploymentId) !== "deny";
 }

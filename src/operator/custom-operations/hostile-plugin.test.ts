@@ -1,0 +1,226 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { ApiError } from "../../kube/client/api-error.ts";
+import { OperationStopped } from "../operations/running-operations.ts";
+import { PluginWorld } from "../testing/plugin-world.ts";
+
+// A plugin's code is the vendor's, in the pod that holds the operator's token. Each test starts the real process.
+
+test("a plugin that asks for files, processes, workers, sockets and debuggers by their modules is refused each", async () => {
+  const world = await PluginWorld.with(`
+    const seen = {};
+    for (const name of ["node:fs", "fs", "node:child_process", "node:worker_threads", "node:net", "node:http", "node:dgram", "node:tls",
+      "node:inspector", "node:wasi", "node:sqlite", "node:vm", "node:module", "node:process", "node:os", "node:v8", "node:dns",
+      "data:text/javascript,export default 1", "file:///etc/passwd", "./other.mjs", "../plugin.mjs", "undici"]) {
+      try { await import(name); seen[name] = "loaded"; } catch (error) { seen[name] = error.message.startsWith("a plugin may not import"); }
+    }
+    return { said: Object.values(seen).every((each) => each === true), seen };`);
+  expect(await world.run()).toMatchObject({ state: "Succeeded", result: { said: true } });
+});
+
+test("a plugin finds no environment, no signals, no built-in modules and no network by the names of Node.js", async () => {
+  const world = await PluginWorld.with(`
+    const names = ["kill", "_kill", "_debugProcess", "binding", "_linkedBinding", "getBuiltinModule", "dlopen", "execve", "exit", "abort",
+      "_getActiveHandles", "stdout", "stderr", "stdin", "report", "ppid", "pid", "mainModule", "chdir", "loadEnvFile"];
+    const there = names.filter((name) => name in process);
+    const network = ["fetch", "WebSocket", "EventSource", "BroadcastChannel", "Worker", "Request", "navigator"].filter((name) => name in globalThis);
+    const other = Function("return this")().process === process;
+    return { said: [there, network, Object.keys(process.env), other, process.argv, process.execArgv] };`);
+  expect(await world.run()).toMatchObject({ state: "Succeeded", result: { said: [[], [], [], true, [], []] } });
+});
+
+test("a plugin that patches what the runner uses gains no file and no right", async () => {
+  const world = await PluginWorld.with(
+    `return { said: await client.get(DEPLOYMENTS, { namespace: "bank", name: "web" }).catch((error) => error.message) };`,
+    `JSON.stringify = ((own) => (value) => own(value?.type === "call" ? { ...value, token: "more", verb: "get" } : value))(JSON.stringify);
+     Promise.prototype.then = ((own) => function (...args) { return own.apply(this, args); })(Promise.prototype.then);`,
+  );
+  expect(await world.run()).toMatchObject({
+    state: "Succeeded",
+    result: { said: "this operation works in namespace shop alone" },
+  });
+});
+
+test.each([
+  ["that computes without end", "for (;;);"],
+  ["that waits for what never comes", "await new Promise(() => undefined);"],
+  ["that never loads", "", "for (;;);"],
+])("a plugin %s is killed at its time limit", async (_, run, more = "") => {
+  const world = await PluginWorld.with(run, more);
+  expect(await world.run({ timeLimitMs: 3_000 })).toEqual({
+    state: "Failed",
+    code: "HANDLER_TIMEOUT",
+    message: "stopped before anything was changed: time limit",
+  });
+});
+
+test.each([
+  ["with requests", "for (;;) client.get(DEPLOYMENTS, AT);", /more requests than a run may/],
+  ["its output", `for (;;) console.log("x".repeat(60_000));`, /bytes to its output/],
+  ["its result", `return { said: "x".repeat(3 * 1024 * 1024) };`, /message too long/],
+  [
+    "memory",
+    "const all = []; for (;;) { all.push(Buffer.alloc(8 << 20, 1)); await clock.sleep(20); }",
+    /MiB of memory/,
+  ],
+  ["its heap", "const all = []; for (;;) all.push({ n: all.length });", /ended without an answer|MiB of memory/],
+])("a plugin that floods %s is killed, and the run failed", async (_, run, words) => {
+  const world = await PluginWorld.with(run);
+  const outcome = await world.run();
+  expect(outcome).toMatchObject({ state: "Failed", message: expect.stringMatching(words) });
+});
+
+test("what a plugin says beyond the declared words stays here, and the rest is cut to what a result may hold", async () => {
+  const world = await PluginWorld.with(
+    `return JSON.parse('{"said":"' + "x".repeat(200000) + '","more":"no","__proto__":{"seen":"no"}}');`,
+  );
+  const outcome = await world.run();
+  if (outcome.state !== "Succeeded") throw new Error(outcome.message);
+  expect(Object.keys(outcome.result)).toEqual(["said", "truncated"]);
+  expect(JSON.stringify(outcome.result).length).toBeLessThan(65_536);
+});
+
+const SECRET = "password=hunter2-canary";
+
+test.each([
+  ["returns", `return { said: "${SECRET}" };`],
+  ["throws", `throw new Error("${SECRET}");`],
+  ["refuses with", `throw new OperationError("${SECRET}");`],
+  ["prints", `console.error("${SECRET}"); return { said: 1 };`],
+])("a secret that a plugin %s is redacted in the outcome and in the log", async (_, run) => {
+  const world = await PluginWorld.with(run);
+  const text = JSON.stringify([await world.run(), world.logged]);
+  expect(text).toContain("[redacted]");
+  expect(text).not.toContain("canary");
+});
+
+const REFUSED = [
+  ["in another namespace", `client.patch(DEPLOYMENTS, { ...AT, namespace: "bank" }, {})`, /namespace shop alone/],
+  ["in no namespace", `client.list(DEPLOYMENTS)`, /namespace shop alone/],
+  ["of another kind", `client.get({ group: "", version: "v1", plural: "secrets" }, AT)`, /do not have get secrets/],
+  ["of another verb", "client.delete(DEPLOYMENTS, AT)", /do not have delete deployments of apps/],
+  ["of a part", `client.patch(DEPLOYMENTS, AT, {}, { subresource: "scale" })`, /do not have patch deployments\/scale/],
+  ["of a part with rights", `client.patch(DEPLOYMENTS, AT, {}, { subresource: "token" })`, /one of scale, status/],
+  ["with a way in the name", `client.get(DEPLOYMENTS, { ...AT, name: "../secrets/x" })`, /the name of an object/],
+  [
+    "with a way in the kind",
+    `client.get({ ...DEPLOYMENTS, plural: "deployments/web" }, AT)`,
+    /group, version and plural/,
+  ],
+  ["with a way in the version", `client.get({ ...DEPLOYMENTS, version: "v1/namespaces/bank" }, AT)`, /group, version/],
+  ["that claims a field", `client.patch(DEPLOYMENTS, AT, { metadata: { managedFields: [] } })`, /managedFields/],
+  [
+    "that claims a field in steps",
+    `client.patch(DEPLOYMENTS, AT, [{ op: "replace", path: "/metadata", value: {} }], { type: "json" })`,
+    /managedFields/,
+  ],
+] as const;
+
+test("a request beyond the operation's rules or its namespace is never sent", async () => {
+  const world = await PluginWorld.with(`
+    const seen = [];
+    for (const ask of [${REFUSED.map(([, code]) => `() => ${code}`).join(", ")}]) seen.push(await ask().then(() => "sent", (error) => error.message));
+    return { seen };`);
+  const outcome = await world.run();
+  if (outcome.state !== "Succeeded") throw new Error(outcome.message);
+  const seen = outcome.result.seen as readonly string[];
+  for (const [index, [name, , words]] of REFUSED.entries()) expect(seen[index], name).toMatch(words);
+  expect(world.cluster.calls).toEqual([]);
+});
+
+test("a revocation kills the plugin: nothing that it asks for afterwards is sent", async () => {
+  const world = await PluginWorld.with(`
+    await client.get(DEPLOYMENTS, AT);
+    await client.patch(DEPLOYMENTS, AT, { metadata: { labels: { a: "late" } } });
+    return {};`);
+  const stop = new AbortController();
+  const client = world.cluster.client("grant");
+  world.client = {
+    ...client,
+    get: (async (...args: Parameters<typeof client.get>) => {
+      const found = await client.get(...args);
+      stop.abort(new OperationStopped("revoked"));
+      return found;
+    }) as typeof client.get,
+  };
+  expect(await world.run({ stop: stop.signal })).toEqual({
+    state: "Failed",
+    code: "HANDLER_ERROR",
+    message: "stopped before anything was changed: revoked",
+  });
+  expect(world.cluster.calls.map(({ verb }) => verb)).toEqual(["get"]);
+});
+
+test.each([
+  ["claims success", "return {};"],
+  ["claims that it refused", `throw new OperationError("I did nothing");`],
+  ["crashes", `throw new Error("oops");`],
+])("a plugin that %s after a change without an answer leaves the outcome unknown", async (_, end) => {
+  const world = await PluginWorld.with(
+    `await client.patch(DEPLOYMENTS, AT, { metadata: { labels: { a: "b" } } }).catch(() => undefined); ${end}`,
+  );
+  world.client = {
+    ...world.cluster.client("grant"),
+    patch: () => Promise.reject(new ApiError("the connection was lost", { status: 0, reason: "NetworkError" })),
+  };
+  expect(await world.run()).toMatchObject({ state: "Unknown" });
+});
+
+test("a plugin that crashes after a change that was accepted leaves the outcome unknown, before it the run failed", async () => {
+  const before = await PluginWorld.with(`await client.get(DEPLOYMENTS, AT); throw new Error("oops");`);
+  expect(await before.run()).toMatchObject({ state: "Failed", message: expect.stringContaining("oops") });
+  const after = await PluginWorld.with(
+    `await client.patch(DEPLOYMENTS, AT, { metadata: { labels: { a: "b" } } }); throw new Error("oops");`,
+  );
+  expect(await after.run()).toMatchObject({ state: "Unknown", message: expect.stringContaining("oops") });
+});
+
+test("the permission model refuses files, /proc, processes, workers, addons, WASI and debuggers to code that is past everything else", async () => {
+  const { childCommand } = await import("../plugin-process/child-command.ts");
+  const { runPlugin } = await import("../plugin-process/plugin-process.ts");
+  const { systemClock } = await import("../../base/clock.ts");
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-plugin-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const outside = await mkdtemp(join(tmpdir(), "sallyport-token-"));
+  onTestFinished(() => rm(outside, { recursive: true, force: true }));
+  await writeFile(join(outside, "token"), "the operator's token");
+  const probe = join(folder, "probe.mjs");
+  await writeFile(
+    probe,
+    `import { writeSync } from "node:fs";
+const of = (name) => process.getBuiltinModule(name);
+const tries = {
+  token: () => of("fs").readFileSync(${JSON.stringify(join(outside, "token"))}),
+  environment: () => of("fs").readFileSync("/proc/" + process.ppid + "/environ"),
+  own: () => of("fs").readFileSync("/proc/self/environ"),
+  memory: () => of("fs").openSync("/proc/" + process.ppid + "/mem", "r"),
+  link: () => of("fs").symlinkSync(${JSON.stringify(join(outside, "token"))}, ${JSON.stringify(join(folder, "link"))}),
+  write: () => of("fs").writeFileSync(${JSON.stringify(join(folder, "x"))}, "x"),
+  child: () => of("child_process").spawnSync("/bin/true"),
+  instead: () => process.execve("/bin/true", ["true"], {}),
+  worker: () => new (of("worker_threads").Worker)("1", { eval: true }),
+  wasi: () => new (of("wasi").WASI)({ version: "preview1" }),
+  debugger: () => of("inspector").open(0),
+  addon: () => process.dlopen({ exports: {} }, "/x.node"),
+  binding: () => process.binding("fs"),
+  database: () => new (of("node:sqlite").DatabaseSync)(${JSON.stringify(join(outside, "db"))}),
+  engine: () => of("crypto").setEngine("/x.so"),
+};
+const passed = Object.keys(tries).filter((name) => { try { tries[name](); return true; } catch { return false; } });
+writeSync(3, JSON.stringify({ type: "done", result: { passed, env: { ...process.env } } }) + "\\n");
+`,
+  );
+  const outcome = await runPlugin(
+    {
+      ...{ module: probe, operation: "x", params: {}, startedAt: new Date(), timeLimitMs: 60_000 },
+      command: [...childCommand(folder).slice(0, -1), probe],
+    },
+    { clock: systemClock, answer: async () => ({ ok: true, value: undefined }), ended: () => undefined },
+    AbortSignal.timeout(60_000),
+  );
+  expect(outcome).toEqual({ type: "done", result: { passed: [], env: {} } });
+  expect(() => readFileSync(join(outside, "db"))).toThrow();
+});

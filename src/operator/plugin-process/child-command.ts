@@ -1,0 +1,35 @@
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { PLUGIN_BOUNDS } from "./bounds.ts";
+
+const CHILD = fileURLToPath(import.meta.resolve("./child/plugin-child.ts"));
+/** What the child's own code imports from outside of its folder. */
+const SHARED = [
+  import.meta.resolve("./lines.ts"),
+  import.meta.resolve("../../base/is-record.ts"),
+  import.meta.resolve("../../crds/redact.ts"),
+  import.meta.resolve("../../plugins/module-imports.ts"),
+  import.meta.resolve("../../plugin-api/index.ts"),
+].map((url) => fileURLToPath(url));
+
+/**
+ * How Node.js is started for a plugin. Its permission model then refuses files but these, processes, workers, addons, WASI and
+ * the inspector. It knows nothing of the network, of signals to other processes, and of the database module, which opens
+ * files past it (seen with Node.js 24.21): the module is switched off here, `lockdown.ts` takes the rest away.
+ */
+export function childCommand(folder: string): readonly string[] {
+  const read = [`${dirname(CHILD)}/`, ...SHARED, `${folder}/`];
+  return [
+    "--permission",
+    ...read.map((path) => `--allow-fs-read=${path}`),
+    `--max-old-space-size=${PLUGIN_BOUNDS.heapMiB}`,
+    "--max-semi-space-size=8",
+    "--no-experimental-sqlite",
+    "--no-experimental-websocket",
+    "--no-experimental-global-navigator",
+    "--no-warnings",
+    // With this signal any process of the same user opens a debugger.
+    "--disable-sigusr1",
+    CHILD,
+  ];
+}

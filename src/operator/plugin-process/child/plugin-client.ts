@@ -1,0 +1,41 @@
+import type { Writable } from "node:stream";
+import { ApiError, type PluginClient } from "../../../plugin-api/index.ts";
+import type { CallVerb, ToChild } from "../messages.ts";
+
+type Answer = Extract<ToChild, { type: "answer" | "refusal" }>;
+
+/** The plugin's end of requests: each goes to the operator as a message, which has the token and sends it. */
+export class CallingClient implements PluginClient {
+  readonly #pipe: Writable;
+  readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  #last = 0;
+
+  constructor(pipe: Writable) {
+    this.#pipe = pipe;
+  }
+
+  readonly get: PluginClient["get"] = (resource, key) => this.#call("get", { resource, key });
+  readonly list: PluginClient["list"] = (resource, options = {}) => this.#call("list", { resource, options });
+  readonly create: PluginClient["create"] = (resource, object) => this.#call("create", { resource, object });
+  readonly patch: PluginClient["patch"] = (resource, key, body, options = {}) =>
+    this.#call("patch", { resource, key, body, options });
+  readonly delete: PluginClient["delete"] = (resource, key) => this.#call("delete", { resource, key });
+  readonly podLogs: PluginClient["podLogs"] = (key, options = {}) => this.#call("podLogs", { key, options });
+
+  answered(answer: Answer): void {
+    const waiting = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if (answer.type === "answer") waiting?.resolve(answer.value);
+    else waiting?.reject(new ApiError(answer.status, answer.message));
+  }
+
+  /** The operator sends what was asked for, or ends this process: its answer has the type that was asked for. */
+  #call<T>(verb: CallVerb, args: object): Promise<T> {
+    this.#last += 1;
+    const id = this.#last;
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.set(id, { resolve: (value) => resolve(value as T), reject });
+      this.#pipe.write(`${JSON.stringify({ type: "call", id, verb, arguments: args })}\n`);
+    });
+  }
+}

@@ -1,0 +1,66 @@
+import Type, { type Static } from "typebox";
+import { Check } from "typebox/schema";
+import { type PluginRule, Rule, rulesIssues } from "./rules.ts";
+import { isReservedName, Name, pluginRole, SCOPES, type Scope, TIERS, type Tier, Version, words } from "./words.ts";
+
+/** What the customer's values let an operator run of one plugin. Code comes from the image; rights, tier and scope from here. */
+export interface EnabledOperation {
+  readonly plugin: string;
+  readonly version: string;
+  readonly name: string;
+  /** `plugin/name`, as plans and policies write it. */
+  readonly command: string;
+  readonly tier: Tier;
+  readonly scope: Scope;
+  readonly rules: readonly PluginRule[];
+  /** Why it runs nowhere, as it is written. */
+  readonly fault?: string;
+}
+
+const MAX_PLUGINS = 32;
+const MAX_OPERATIONS = 64;
+/** A role, and the names of its bindings, are made of both words (src/crds/kinds/lending.ts). */
+const MAX_ENABLED_COMMAND = 64;
+
+const Operation = Type.Object(
+  {
+    tier: words(TIERS),
+    scope: words(SCOPES),
+    rules: Type.Array(Rule, { minItems: 1, maxItems: 16 }),
+  },
+  { additionalProperties: false },
+);
+const Enabled = Type.Record(
+  Name,
+  Type.Object(
+    { version: Version, operations: Type.Record(Name, Operation, { maxProperties: MAX_OPERATIONS }) },
+    { additionalProperties: false },
+  ),
+  { maxProperties: MAX_PLUGINS },
+);
+
+/**
+ * Reads the table that the chart hands to the operator: `{search: {version, operations: {reindex: {tier, scope, rules}}}}`. One
+ * that has another form is no table: undefined. An operation that may not be enabled is in it with its fault, so that the others
+ * run.
+ */
+export function readEnabledPlugins(value: unknown): readonly EnabledOperation[] | undefined {
+  if (!Check(Enabled, value)) return undefined;
+  const table: Static<typeof Enabled> = value;
+  const roles = new Set<string>();
+  return Object.entries(table).flatMap(([plugin, { version, operations }]) =>
+    Object.entries(operations).map(([name, { tier, scope, rules }]) => {
+      const enabled = { plugin, version, name, command: `${plugin}/${name}`, tier, scope, rules };
+      const role = pluginRole(plugin, name);
+      const fault = roles.has(role) ? `its role ${role} is another operation's too` : faultOf(enabled);
+      roles.add(role);
+      return fault === undefined ? enabled : { ...enabled, fault };
+    }),
+  );
+}
+
+function faultOf({ plugin, command, tier, scope, rules }: EnabledOperation): string | undefined {
+  if (isReservedName(plugin)) return `${plugin} is a name of Sallyport's own`;
+  if (command.length > MAX_ENABLED_COMMAND) return `${command} is longer than ${MAX_ENABLED_COMMAND} characters`;
+  return rulesIssues(rules, { tier, scope, path: "" })[0]?.message;
+}
