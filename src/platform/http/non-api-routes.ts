@@ -1,13 +1,13 @@
 import { AUTH_ROUTES } from "../../contract/openapi/auth-paths.ts";
 import { SETUP_ROUTES } from "../areas/managers/setup/setup-routes.ts";
-import { CHART_ROUTES } from "../builders/helm/chart-link.ts";
+import { PACKAGE_FILE_ROUTES } from "../builders/package-link.ts";
 import { OBJECT_ROUTES } from "../objects/object-routes.ts";
 
 /**
- * Routes outside of the contract: sign-in, objects, charts and setup files. Metrics count them by template like the
+ * Routes outside of the contract: sign-in, objects, packages and setup files. Metrics count them by template like the
  * contract's routes.
  */
-export const NON_API_ROUTES = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...CHART_ROUTES, ...SETUP_ROUTES].map(
+export const NON_API_ROUTES = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...PACKAGE_FILE_ROUTES, ...SETUP_ROUTES].map(
   ({ method, path }) => ({
     route: { method, path },
   }),
