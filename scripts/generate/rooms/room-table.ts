@@ -54,17 +54,7 @@ const PLATFORM_FOLDERS: Readonly<Record<string, Part>> = {
   kernel: {
     is: "a request's call, transaction and events; input, tenancy, budgets, sweeps, metrics",
     imports: ["ports", "database"],
-    packages: [
-      "@eslint-community/regexpp",
-      "@fastify/proxy-addr",
-      "fastify",
-      "kysely",
-      "pg",
-      "prom-client",
-      "re2js",
-      "tar-stream",
-      "typebox",
-    ],
+    packages: ["@fastify/proxy-addr", "fastify", "kysely", "pg", "prom-client", "tar-stream", "typebox"],
   },
   ports: { is: "interfaces of what lies outside: object store, mail, git host", imports: [], packages: [] },
   database: {
@@ -196,6 +186,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: [],
     packages: ["canonicalize", "typebox"],
   },
+  plugins: {
+    is: "what a plugin of the vendor's own says of itself, and the checks of it that platform, command line and operator share",
+    imports: ["base"],
+    packages: ["@eslint-community/regexpp", "canonicalize", "re2js", "typebox"],
+  },
+  "plugin-api": {
+    is: "what a plugin's code imports: types, `defineOperation`, errors",
+    imports: [],
+    packages: [],
+  },
   "api-client": {
     is: "the Management API's client, derived from the table",
     imports: ["base", "contract"],
@@ -203,7 +203,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   platform: {
     is: "the Management API, served",
-    imports: ["base", "contract"],
+    imports: ["base", "contract", "plugins"],
     packages: [...new Set(Object.values(PLATFORM_FOLDERS).flatMap(({ packages }) => packages ?? []))].sort(),
     folders: PLATFORM_FOLDERS,
   },
@@ -232,7 +232,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   operator: {
     is: "custom resources on one side, the cluster on the other",
-    imports: ["base", "kube", "crds"],
+    imports: ["base", "plugins", "plugin-api", "kube", "crds"],
     packages: ["prom-client"],
     folders: OPERATOR_FOLDERS,
   },
@@ -261,6 +261,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "base",
       "api-client",
       "contract",
+      "plugins",
+      "plugin-api",
       "platform",
       "debug-link",
       "kube",

@@ -1,8 +1,8 @@
 import type { Input, InputValues } from "../../../../contract/deployments/deployment.ts";
 import type { StackInput } from "../../../../contract/deployments/stack.ts";
+import { PatternJudge } from "../../../../plugins/stranger-pattern.ts";
 import type { ReleaseRow } from "../../../database/tables/releases.ts";
 import type { Issue } from "../../../kernel/errors.ts";
-import { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
 import { open, seal } from "../../../kernel/sealed.ts";
 
 type Value = InputValues[string];

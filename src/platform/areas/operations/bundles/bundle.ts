@@ -3,11 +3,12 @@ import { Check, Errors } from "typebox/schema";
 import type { PluginOperation } from "../../../../contract/operations/builtin-plugins.ts";
 import { PluginName, PluginVersion, type Tier, TierWord } from "../../../../contract/operations/operations.ts";
 import { FreeMap, HumanText } from "../../../../contract/wire/schema.ts";
+import { hasModule, MODULE_FILE, type PluginMetadata, readPluginMetadata } from "../../../../plugins/metadata.ts";
+import { schemaFaults } from "../../../../plugins/params-schema.ts";
+import { PatternJudge } from "../../../../plugins/stranger-pattern.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../../kernel/errors.ts";
-import { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
-import { schemaFaults } from "../params/params-schema.ts";
 
-/** `metadata.json` of a bundle (§2.1). Other keys belong to the bundle and are ignored. */
+/** `metadata.json` of a bundle without a module for the operator (§2.1). Other keys belong to the bundle and are ignored. */
 const Metadata = Type.Object({
   name: PluginName,
   version: PluginVersion,
@@ -25,9 +26,12 @@ const Metadata = Type.Object({
 });
 type Metadata = Static<typeof Metadata>;
 
-export interface Registration {
+interface Named {
   readonly name: string;
   readonly version: string;
+}
+
+export interface Registration extends Named {
   readonly tier: Tier;
 }
 
@@ -41,18 +45,50 @@ export function readMetadata(
   { name, version, tier }: Registration,
   files?: ReadonlySet<string>,
 ): PluginOperation[] {
+  if (hasModule(metadata)) return readRunnable(metadata, { name, version, tier }, files);
   const issues = isMetadata(metadata)
     ? [...contentIssues(metadata, { name, version }), ...programIssues(metadata, files)]
     : shapeIssues(metadata);
-  if (issues.length > 0 || !isMetadata(metadata)) {
-    throw new PlatformError("PLUGIN_METADATA_INVALID", { context: { issues: issues.slice(0, MAX_ISSUES) } });
-  }
+  if (issues.length > 0 || !isMetadata(metadata)) throw unfit(issues);
   return metadata.operations.map((operation) => ({
     name: operation.name,
     tier: operation.tier ?? tier,
     description: operation.description ?? "",
     ...(operation.paramsSchema && { paramsSchema: operation.paramsSchema }),
   }));
+}
+
+/** A plugin that operators run is checked as they check it: what is registered here must not be refused there. */
+function readRunnable(
+  value: unknown,
+  registration: Registration,
+  files: ReadonlySet<string> | undefined,
+): PluginOperation[] {
+  const read = readPluginMetadata(value);
+  if (!read.ok) throw unfit(read.issues.map(({ path, message }) => ({ path: `metadata${path}`, message })));
+  const { metadata } = read;
+  const issues = [
+    ...otherIssues(metadata, registration),
+    ...tierIssues(metadata, registration),
+    ...(files === undefined || files.has(MODULE_FILE)
+      ? []
+      : [{ path: "metadata/module", message: "is not in the archive" }]),
+  ];
+  if (issues.length > 0) throw unfit(issues);
+  return metadata.operations.map(({ name, tier, scope, description, paramsSchema }) => ({
+    ...{ name, tier, description, paramsSchema: { ...paramsSchema } },
+    ...(scope === "cluster" && { scope }),
+  }));
+}
+
+/** Otherwise the project would show another tier than the customer's cluster decides by. */
+function tierIssues({ tier }: PluginMetadata, registration: Registration): readonly Issue[] {
+  const message = `is ${tier}, and the plugin is registered as ${registration.tier}`;
+  return tier === registration.tier ? [] : [{ path: "metadata/tier", message }];
+}
+
+function unfit(issues: readonly Issue[]): PlatformError {
+  return new PlatformError("PLUGIN_METADATA_INVALID", { context: { issues: issues.slice(0, MAX_ISSUES) } });
 }
 
 function isMetadata(value: unknown): value is Metadata {
@@ -64,12 +100,18 @@ function shapeIssues(value: unknown): readonly Issue[] {
   return errors.map(({ instancePath, message }) => ({ path: `metadata${instancePath}`, message }));
 }
 
-function contentIssues(metadata: Metadata, expected: { name: string; version: string }): readonly Issue[] {
-  const names = metadata.operations.map(({ name }) => name);
-  const judge = new PatternJudge();
+function otherIssues(metadata: Named, expected: Named): readonly Issue[] {
   return [
     ...(metadata.name === expected.name ? [] : [{ path: "metadata/name", message: "is another plugin's" }]),
     ...(metadata.version === expected.version ? [] : [{ path: "metadata/version", message: "is another version" }]),
+  ];
+}
+
+function contentIssues(metadata: Metadata, expected: Named): readonly Issue[] {
+  const names = metadata.operations.map(({ name }) => name);
+  const judge = new PatternJudge();
+  return [
+    ...otherIssues(metadata, expected),
     ...metadata.operations.flatMap(({ name, paramsSchema }, index) => {
       const path = `metadata/operations/${index}`;
       const twice = names.indexOf(name) === index ? [] : [{ path: `${path}/name`, message: "is declared twice" }];

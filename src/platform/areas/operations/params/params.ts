@@ -1,9 +1,10 @@
 import type { JsonSchema } from "../../../../contract/operations/builtin-plugins.ts";
 import { HUMAN_TEXT } from "../../../../contract/wire/schema.ts";
+import { pointer } from "../../../../plugins/issue.ts";
+import { paramsIssues } from "../../../../plugins/params-fit.ts";
+import { isDeeperThan, type ParamsSchema, schemaFaults } from "../../../../plugins/params-schema.ts";
+import { PatternJudge } from "../../../../plugins/stranger-pattern.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../../kernel/errors.ts";
-import { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
-import { paramsIssues } from "./params-fit.ts";
-import { isDeeperThan, type ParamsSchema, pointer, schemaFaults } from "./params-schema.ts";
 import { shownLength } from "./shown-length.ts";
 
 /** Limits of the custom resources in the cluster: params must fit into them (§2.4). */

@@ -1,19 +1,21 @@
+import canonicalize from "canonicalize";
 import Format from "typebox/format";
-import { canonicalJson } from "../../../../contract/operations/plan-hash.ts";
-import { type Issue, MAX_ISSUES, oneOf } from "../../../kernel/errors.ts";
-import type { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
-import { type ParamsSchema, pointer, type Scalar, type SchemaObject } from "./params-schema.ts";
+import { isInstant } from "../base/instant.ts";
+import { oneOf } from "../base/one-of.ts";
+import { type Issue, MAX_ISSUES, pointer } from "./issue.ts";
+import type { ParamsSchema, Scalar, SchemaObject } from "./params-schema.ts";
+import { PatternJudge } from "./stranger-pattern.ts";
 
 /**
- * Lists what does not fit a schema of the supported subset, up to the number of issues in an answer. The platform has
- * its own interpreter: it must not compile a vendor's text, and interpreters of complete JSON Schema can work for
+ * Lists what does not fit a schema of the supported subset, up to the number of issues in an answer. This is our
+ * own interpreter: it must not compile a vendor's text, and interpreters of complete JSON Schema can work for
  * longer than the size of a value suggests.
  */
 export function paramsIssues(
   schema: ParamsSchema,
   value: unknown,
-  path: string,
-  judge: PatternJudge,
+  path = "",
+  judge: PatternJudge = new PatternJudge(),
 ): readonly Issue[] {
   const found = new Misfits(MAX_ISSUES, judge);
   found.look(schema, value, path);
@@ -62,7 +64,7 @@ class Misfits {
       this.#add(path, `must have at most ${maxItems} items`);
       return;
     }
-    const isTwice = uniqueItems === true && new Set(list.map(canonicalJson)).size < list.length;
+    const isTwice = uniqueItems === true && new Set(list.map((item) => canonicalize(item))).size < list.length;
     this.#add(path, isTwice ? "must have no item twice" : undefined);
     for (const [index, item] of list.entries()) {
       if (this.#isFull) return;
@@ -154,8 +156,13 @@ function textProblem(schema: SchemaObject, value: string, judge: PatternJudge): 
   const length = minLength === undefined && maxLength === undefined ? 0 : [...value].length;
   if (minLength !== undefined && length < minLength) return `must have at least ${minLength} characters`;
   if (maxLength !== undefined && length > maxLength) return `must have at most ${maxLength} characters`;
-  if (format !== undefined && !Format.Test(format, value)) return `must be of format ${format}`;
+  if (format !== undefined && !isOfFormat(format, value)) return `must be of format ${format}`;
   return pattern === undefined ? undefined : judge.problem(pattern, value);
+}
+
+/** The library's own check of `date-time` takes days that no month has. */
+function isOfFormat(format: string, value: string): boolean {
+  return format === "date-time" ? isInstant(value) : Format.Test(format, value);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

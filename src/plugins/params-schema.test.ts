@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BUILTIN_PLUGINS } from "../../../../contract/operations/builtin-plugins.ts";
-import { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
+import { BUILTIN_PLUGINS } from "../contract/operations/builtin-plugins.ts";
 import { paramsIssues } from "./params-fit.ts";
 import { type ParamsSchema, schemaFaults } from "./params-schema.ts";
+import { PatternJudge } from "./stranger-pattern.ts";
 
 const faults = (schema: unknown) =>
   schemaFaults(schema, "", new PatternJudge()).map(({ path, message }) => `${path} ${message}`);

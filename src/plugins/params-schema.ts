@@ -1,5 +1,5 @@
-import type { Issue } from "../../../kernel/errors.ts";
-import type { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
+import { type Issue, pointer } from "./issue.ts";
+import type { PatternJudge } from "./stranger-pattern.ts";
 
 /**
  * The supported params schemas: JSON Schema 2020-12 without references. A vendor supplies them, so checking a value
@@ -220,11 +220,6 @@ function isText(value: unknown): value is string {
 
 function isScalar(value: unknown): value is Scalar {
   return value === null || ["string", "number", "boolean"].includes(typeof value);
-}
-
-/** RFC 6901. */
-export function pointer(name: string): string {
-  return name.replaceAll("~", "~0").replaceAll("/", "~1").slice(0, 128);
 }
 
 export function isDeeperThan(value: unknown, levels: number): boolean {

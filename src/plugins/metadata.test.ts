@@ -1,0 +1,134 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readPluginMetadata } from "./metadata.ts";
+
+const paramsSchema = {
+  type: "object",
+  required: ["namespace", "name"],
+  properties: { namespace: { type: "string" }, name: { type: "string" } },
+};
+const operation = (change: object = {}) => ({
+  name: "reindex",
+  scope: "namespaced",
+  description: "Rebuilds the search index of one workload.",
+  paramsSchema,
+  rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "patch"] }],
+  timeLimitSeconds: 60,
+  result: { generation: "the generation after the change" },
+  ...change,
+});
+const plugin = (change: object = {}) => ({
+  name: "search",
+  version: "1.2.0",
+  tier: "mutating",
+  module: "plugin.mjs",
+  operations: [operation()],
+  ...change,
+});
+const withOperation = (change: object) => plugin({ operations: [operation(change)] });
+
+function issuesOf(value: unknown): readonly string[] {
+  const read = readPluginMetadata(value);
+  return read.ok ? [] : read.issues.map(({ path, message }) => `${path} ${message}`);
+}
+
+describe("a plugin's metadata", () => {
+  it("is read, with the tier of the plugin where an operation has none, and destructive where neither has", () => {
+    const operations = [operation(), operation({ name: "wipe", tier: "destructive" })];
+    const tiers = (change: object) => {
+      const read = readPluginMetadata(plugin({ operations, ...change }));
+      return read.ok ? [read.metadata.tier, ...read.metadata.operations.map(({ tier }) => tier)] : read.issues;
+    };
+    expect(tiers({})).toEqual(["mutating", "mutating", "destructive"]);
+    expect(tiers({ tier: undefined })).toEqual(["destructive", "destructive", "destructive"]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ["nothing", undefined, " must be object"],
+    ["a list", [], " must be object"],
+    ["no name", plugin({ name: undefined }), "/name is required"],
+    ["a bad name", plugin({ name: "Search_1" }), "/name must be lower-case letters and digits, in words"],
+    ["a name of Sallyport's", plugin({ name: "debug" }), "/name is, or begins with, a word of Sallyport's own"],
+    ["a name whose role could be another's", plugin({ name: "kubernetes-rollout" }), "/name is, or begins with"],
+    ["no version", plugin({ version: "" }), "/version must begin with a letter or digit"],
+    ["another module", plugin({ module: "../other.mjs" }), '/module must be "plugin.mjs"'],
+    ["an unknown key", plugin({ homepage: "x" }), "/homepage is not a known key"],
+    ["no operations", plugin({ operations: [] }), "/operations must not have fewer than 1 items"],
+    [
+      "257 operations",
+      plugin({ operations: Array.from({ length: 257 }, () => operation()) }),
+      "/operations must not have more than 256 items",
+    ],
+    ["an operation twice", plugin({ operations: [operation(), operation()] }), "/operations/1/name is declared twice"],
+    [
+      "a command over 128 characters",
+      plugin({ name: "p".repeat(63), operations: [operation({ name: "o".repeat(63) })] }),
+      "",
+    ],
+    ["a bad tier", withOperation({ tier: "mild" }), "/operations/0/tier must be one of read-only, mutating"],
+    ["a bad scope", withOperation({ scope: "all" }), "/operations/0/scope must be one of namespaced, cluster"],
+    ["no time", withOperation({ timeLimitSeconds: 0 }), "/operations/0/timeLimitSeconds must be >= 1"],
+    ["too much time", withOperation({ timeLimitSeconds: 301 }), "/operations/0/timeLimitSeconds must be <= 300"],
+    ["text that hides", withOperation({ description: "a\u202eb" }), "/operations/0/description has an invisible"],
+    ["an unknown key there", withOperation({ rule: [] }), "/operations/0/rule is not a known key"],
+    ["no rules", withOperation({ rules: [] }), "/operations/0/rules must not have fewer than 1 items"],
+    [
+      "a schema with a reference",
+      withOperation({ paramsSchema: { ...paramsSchema, $ref: "#" } }),
+      "/operations/0/paramsSchema/$ref is not allowed",
+    ],
+    [
+      "no namespace",
+      withOperation({ paramsSchema: { ...paramsSchema, required: ["name"] } }),
+      "/operations/0/paramsSchema must have a required property namespace of type string",
+    ],
+    [
+      "a namespace that is no text",
+      withOperation({ paramsSchema: { ...paramsSchema, properties: { namespace: { type: ["string", "null"] } } } }),
+      "must have a required property namespace of type string",
+    ],
+    [
+      "no name in an operation of cluster scope",
+      withOperation({
+        scope: "cluster",
+        paramsSchema: { type: "object" },
+        rules: [{ apiGroups: ["example.com"], resources: ["widgets"], verbs: ["get"] }],
+      }),
+      "must have a required property name of type string",
+    ],
+    [
+      "a word of the operator's",
+      withOperation({ result: { truncated: "x" } }),
+      "truncated is a word that the operator",
+    ],
+    ["a word that is none", withOperation({ result: { "a.b": "x" } }), 'the word "a.b" must be letters and digits'],
+    ["too deep", plugin({ description: JSON.parse("[".repeat(5000) + "]".repeat(5000)) }), " nests deeper than 72"],
+  ])("%s: is refused with the place and the reason", (_, value, issue) => {
+    expect(issuesOf(value).join("\n")).toContain(issue);
+    expect(issuesOf(value)).not.toEqual([]);
+  });
+
+  it("names what is wrong in each of many operations", () => {
+    const operations = Array.from({ length: 20 }, (_, index) => operation({ name: `o${index}`, timeLimitSeconds: 0 }));
+    expect(issuesOf(plugin({ operations }))).toHaveLength(20);
+  });
+
+  it("is refused with at most 50 issues", () => {
+    const operations = Array.from({ length: 256 }, () => ({}));
+    expect(issuesOf(plugin({ operations }))).toHaveLength(50);
+  });
+
+  it("is judged without an exception, for any JSON", () => {
+    const change = fc.dictionary(
+      fc.constantFrom("name", "version", "tier", "operations", "module", "x"),
+      fc.jsonValue(),
+    );
+    const inOperation = fc.dictionary(fc.constantFrom(...Object.keys(operation()), "tier", "x"), fc.jsonValue());
+    fc.assert(
+      fc.property(change, inOperation, (outer, inner) => {
+        readPluginMetadata(plugin(outer));
+        readPluginMetadata(withOperation(inner));
+      }),
+    );
+  });
+});

@@ -1,0 +1,227 @@
+import Type, { type Static, type TSchema } from "typebox";
+import { Check, Errors } from "typebox/schema";
+import { oneOf } from "../base/one-of.ts";
+import { type Issue, MAX_ISSUES } from "./issue.ts";
+import { isDeeperThan, type SchemaObject, schemaFaults } from "./params-schema.ts";
+import { type PluginRule, RULE_WORDS, Rule, rulesIssues } from "./rules.ts";
+import { PatternJudge } from "./stranger-pattern.ts";
+import {
+  Description,
+  isReservedName,
+  MAX_COMMAND_LENGTH,
+  Name,
+  PATTERN_WORDS,
+  RESERVED_NAMES,
+  ResultWord,
+  SCOPES,
+  type Scope,
+  TIERS,
+  type Tier,
+  Version,
+  words,
+} from "./words.ts";
+
+/** The one file beside `metadata.json` in a bundle that the operator can run. */
+export const MODULE_FILE = "plugin.mjs";
+export const METADATA_FILE = "metadata.json";
+/** Of `metadata.json`. Larger than the operations of any plugin need. */
+export const MAX_METADATA_BYTES = 256 * 1024;
+export const MAX_TIME_LIMIT_SECONDS = 300;
+const MAX_OPERATIONS = 256;
+const MAX_RULES = 16;
+const MAX_RESULT_WORDS = 32;
+/** A params schema may nest 64 levels. */
+const MAX_DEPTH = 72;
+/** Words that the operator itself adds to a result. */
+const OWN_RESULT_WORDS: readonly string[] = ["truncated", "omitted"];
+
+/** An operation as `metadata.json` has it, with everything filled in that may be left out. */
+export interface PluginOperation {
+  readonly name: string;
+  readonly tier: Tier;
+  readonly scope: Scope;
+  readonly description: string;
+  readonly paramsSchema: SchemaObject;
+  /** What its account may do while it runs. */
+  readonly rules: readonly PluginRule[];
+  readonly timeLimitSeconds: number;
+  /** The top-level words of its result, each with what it says. Other words are dropped. */
+  readonly result: Readonly<Record<string, string>>;
+}
+
+/** `metadata.json` of a plugin that the operator runs. */
+export interface PluginMetadata {
+  readonly name: string;
+  readonly version: string;
+  readonly tier: Tier;
+  readonly description: string;
+  readonly module: typeof MODULE_FILE;
+  readonly operations: readonly PluginOperation[];
+}
+
+export type Read<T> =
+  | { readonly ok: true; readonly metadata: T }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+const TierWord = words(TIERS);
+
+const Head = Type.Object(
+  {
+    name: Name,
+    version: Version,
+    tier: Type.Optional(TierWord),
+    description: Type.Optional(Description),
+    module: Type.Unsafe<typeof MODULE_FILE>({ type: "string", const: MODULE_FILE }),
+    operations: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_OPERATIONS }),
+  },
+  { additionalProperties: false },
+);
+
+const Operation = Type.Object(
+  {
+    name: Name,
+    tier: Type.Optional(TierWord),
+    scope: words(SCOPES),
+    description: Description,
+    paramsSchema: Type.Record(Type.String(), Type.Unknown()),
+    rules: Type.Array(Rule, { minItems: 1, maxItems: MAX_RULES }),
+    timeLimitSeconds: Type.Integer({ minimum: 1, maximum: MAX_TIME_LIMIT_SECONDS }),
+    result: Type.Record(Type.String(), Description, { maxProperties: MAX_RESULT_WORDS }),
+  },
+  { additionalProperties: false },
+);
+type Operation = Static<typeof Operation>;
+
+/** Whether a bundle says that it has a module for the operator. Other bundles are kept, and no operator runs them. */
+export function hasModule(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "module" in value;
+}
+
+/**
+ * Reads the metadata of a plugin that the operator runs: shape, names, rules and params schemas. It works for a bounded time on
+ * anything of a bounded size: the caller bounds the bytes by {@link MAX_METADATA_BYTES}.
+ */
+export function readPluginMetadata(value: unknown): Read<PluginMetadata> {
+  if (isDeeperThan(value, MAX_DEPTH)) return refused([{ path: "", message: `nests deeper than ${MAX_DEPTH}` }]);
+  const issues = [...shapeIssues(Head, value, "")];
+  const { operations = [], ...head } = (typeof value === "object" && value !== null ? value : {}) as Partial<
+    Static<typeof Head>
+  >;
+  // Beyond the most operations each of them would be read for nothing.
+  if (!Array.isArray(operations) || operations.length > MAX_OPERATIONS) return refused(issues);
+  const tier = Check(TierWord, head.tier) ? head.tier : "destructive";
+  const judge = new PatternJudge();
+  const read = operations.map((operation, index) => readOperation(operation, `/operations/${index}`, tier, judge));
+  issues.push(...nameIssues(head.name, read.map(nameOf)), ...read.flatMap((each) => (each.ok ? [] : each.issues)));
+  if (issues.length > 0 || !Check(Head, value)) return refused(issues);
+  const { name, version, description = "", module } = value;
+  const sound = read.flatMap((each) => (each.ok ? [each.metadata] : []));
+  return { ok: true, metadata: { name, version, tier, description, module, operations: sound } };
+}
+
+function refused<T>(issues: readonly Issue[]): Read<T> {
+  return { ok: false, issues: issues.slice(0, MAX_ISSUES) };
+}
+
+type ReadOperation = Read<PluginOperation> & { readonly name: string | undefined };
+
+function nameOf({ name }: ReadOperation): string | undefined {
+  return name;
+}
+
+function readOperation(value: unknown, path: string, pluginTier: Tier, judge: PatternJudge): ReadOperation {
+  if (!Check(Operation, value)) {
+    const given = typeof value === "object" && value !== null && "name" in value ? value.name : undefined;
+    const name = typeof given === "string" ? given : undefined;
+    return { ok: false, name, issues: shapeIssues(Operation, value, path) };
+  }
+  const { name, tier = pluginTier, scope, description, rules, timeLimitSeconds, result } = value;
+  const issues = [
+    ...paramsSchemaIssues(value, `${path}/paramsSchema`, judge),
+    ...rulesIssues(rules, { tier, scope, path: `${path}/rules` }),
+    ...resultIssues(result, `${path}/result`),
+  ];
+  if (issues.length > 0) return { ok: false, name, issues };
+  const paramsSchema = value.paramsSchema as SchemaObject;
+  return {
+    ok: true,
+    name,
+    metadata: { name, tier, scope, description, paramsSchema, rules, timeLimitSeconds, result },
+  };
+}
+
+function nameIssues(plugin: unknown, names: readonly (string | undefined)[]): readonly Issue[] {
+  const isText = typeof plugin === "string";
+  const reserved =
+    isText && isReservedName(plugin)
+      ? [{ path: "/name", message: `is, or begins with, a word of Sallyport's own: ${RESERVED_NAMES.join(", ")}` }]
+      : [];
+  const first = new Set<string>();
+  return [
+    ...reserved,
+    ...names.flatMap((name, index) => {
+      if (name === undefined) return [];
+      const path = `/operations/${index}/name`;
+      const isTwice = first.has(name);
+      first.add(name);
+      if (isTwice) return [{ path, message: "is declared twice" }];
+      const isLong = isText && plugin.length + 1 + name.length > MAX_COMMAND_LENGTH;
+      return isLong
+        ? [{ path, message: `is, with the plugin's name, longer than ${MAX_COMMAND_LENGTH} characters` }]
+        : [];
+    }),
+  ];
+}
+
+/** The param that says where an operation works: the operator opens its rights there and nowhere else. */
+function paramsSchemaIssues({ paramsSchema, scope }: Operation, path: string, judge: PatternJudge): readonly Issue[] {
+  const faults = schemaFaults(paramsSchema, path, judge);
+  if (faults.length > 0) return faults;
+  const { properties = {}, required = [] } = paramsSchema as SchemaObject;
+  const place = scope === "cluster" ? "name" : "namespace";
+  const schema = Object.hasOwn(properties, place) ? properties[place] : undefined;
+  const isText = typeof schema === "object" && schema.type === "string";
+  if (isText && required.includes(place)) return [];
+  const message = `must have a required property ${place} of type string: an operation of scope ${scope} works there`;
+  return [{ path, message }];
+}
+
+function resultIssues(result: Readonly<Record<string, string>>, path: string): readonly Issue[] {
+  return Object.keys(result).flatMap((word) => {
+    if (OWN_RESULT_WORDS.includes(word)) return [{ path, message: `${word} is a word that the operator adds itself` }];
+    return shapeIssues(ResultWord, word, path).map(({ message }) => ({
+      path,
+      message: `the word ${JSON.stringify(word.slice(0, 64))} ${message}`,
+    }));
+  });
+}
+
+function shapeIssues(schema: TSchema, value: unknown, path: string): readonly Issue[] {
+  const [, errors] = Errors(schema, value);
+  return errors.flatMap((error) => toIssues(error, `${path}${error.instancePath}`));
+}
+
+function toIssues(error: ReturnType<typeof Errors>[1][number], path: string): readonly Issue[] {
+  switch (error.keyword) {
+    case "required":
+      return error.params.requiredProperties.map((name) => ({ path: `${path}/${name}`, message: "is required" }));
+    case "additionalProperties":
+      return error.params.additionalProperties.map((name) => ({
+        path: `${path}/${name.slice(0, 128)}`,
+        message: "is not a known key",
+      }));
+    case "enum":
+      return [{ path, message: `must be ${oneOf(error.params.allowedValues)}` }];
+    case "const":
+      return [{ path, message: `must be ${JSON.stringify(error.params.allowedValue)}` }];
+    case "pattern": {
+      const pattern = String(error.params.pattern);
+      return [{ path, message: PATTERN_WORDS.get(pattern) ?? RULE_WORDS.get(pattern) ?? error.message }];
+    }
+    // A key that is not known is reported by the object that holds it.
+    case "boolean":
+      return [];
+    default:
+      return [{ path, message: error.message }];
+  }
+}

@@ -1,0 +1,12 @@
+/** The package that a plugin's module imports. The process that runs the plugin answers for it. */
+export const PLUGIN_PACKAGE = "@sallyport/plugin";
+
+/** Modules of Node.js that compute and reach nothing outside of the process. Everything else is refused. */
+export const NODE_MODULES: readonly string[] = [
+  ...["node:assert", "node:buffer", "node:crypto", "node:events", "node:path", "node:querystring"],
+  ...["node:string_decoder", "node:timers", "node:timers/promises", "node:url", "node:util"],
+];
+
+export function isAllowedImport(specifier: string): boolean {
+  return specifier === PLUGIN_PACKAGE || NODE_MODULES.includes(specifier);
+}
