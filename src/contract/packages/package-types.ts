@@ -130,6 +130,11 @@ export const PACKAGE_OUTPUTS = {
         description: "Address of the image as an OCI archive, while the platform keeps it.",
       }),
     ),
+    plugins: Maybe(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "Values `plugins` of the chart: all that the image's plugins ask for.",
+      }),
+    ),
   }),
   "sandbox-bundle": Strict({ type: Type.Literal("sandbox-bundle"), url: uri, sha256, size }),
 } satisfies Readonly<Record<PackageType, TSchema>>;

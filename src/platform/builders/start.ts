@@ -79,7 +79,9 @@ async function openBase({ base }: ImageBuilding, signal: AbortSignal): Promise<B
     return await openBaseImage(base, signal);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`${IMAGE_SETTINGS.operatorImage.env} must be an image that can be read: ${why}`]);
+    throw new ConfigError([`${IMAGE_SETTINGS.operatorImage.env} must be an image that can be read: ${why}`], {
+      cause: error,
+    });
   }
 }
 

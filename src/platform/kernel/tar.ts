@@ -81,8 +81,9 @@ export async function readTar(
   const taking = async (): Promise<void> => {
     for await (const entry of archive) {
       const name = entry.header.name.replace(/^\.\//, "");
-      if (entry.header.type === "file" && isWanted(name)) await take({ name, size: entry.header.size ?? 0 }, entry);
-      else entry.resume();
+      if (entry.header.type === "file" && isWanted(name)) {
+        await take({ name, size: entry.header.size ?? 0 }, entry as AsyncIterable<Uint8Array>);
+      } else entry.resume();
     }
   };
   const [taken, read] = await Promise.allSettled([taking(), pipeline(createReadStream(path), archive, { signal })]);

@@ -108,11 +108,7 @@ function newestLive({ db, now }: Context, projectId: string, type: PackageConfig
     .executeTakeFirst();
 }
 
-async function insert(
-  { db, now, wake }: Context,
-  owner: Owner,
-  inputs: Inputs,
-): Promise<void> {
+async function insert({ db, now, wake }: Context, owner: Owner, inputs: Inputs): Promise<void> {
   const { config } = inputs;
   wake(BUILDER);
   const last = await db

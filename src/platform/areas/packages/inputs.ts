@@ -5,10 +5,11 @@ import type { CustomPluginRow } from "../../database/tables/operations.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call/call.ts";
+import type { CallConfig } from "../../kernel/call/call-config.ts";
 import { enabledCustomPlugins } from "../operations/store.ts";
 import { sha256OfJson } from "../releases/record/fingerprint.ts";
 
-type Context = Pick<Call, "db" | "config">;
+type Context = Pick<Call, "db"> & { readonly config: Pick<CallConfig, "baseImage"> };
 
 /** Everything that the result of a build depends on (§7). */
 export interface Inputs {

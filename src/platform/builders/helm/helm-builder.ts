@@ -2,9 +2,9 @@ import { type SqlBool, sql } from "kysely";
 import { versionOf } from "../../areas/packages/store.ts";
 import type { Db } from "../../database/db.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
+import { CHARTS, packageKey, packagePath } from "../package-link.ts";
 import type { Builder } from "../runner.ts";
 import { packChart } from "./chart.ts";
-import { CHARTS, packageKey, packagePath } from "../package-link.ts";
 
 export interface HelmParts {
   readonly db: Db;

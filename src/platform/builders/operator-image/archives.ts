@@ -43,7 +43,11 @@ export async function dropOldArchives(
   await db
     .updateTable("packages")
     .set({ outputs: sql`outputs - 'archive'` })
-    .where("id", "in", [...surplus].map(({ id }) => id))
+    .where(
+      "id",
+      "in",
+      [...surplus].map(({ id }) => id),
+    )
     .execute();
   for (const row of surplus) await store.remove(packageKey(archiveOf(row)), signal);
 }

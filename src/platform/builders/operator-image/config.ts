@@ -42,8 +42,7 @@ export const IMAGE_SETTINGS = {
 } as const satisfies SettingTable;
 
 /** Host, and a port where there is one, with at least one more segment. */
-const REPOSITORY =
-  /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+$/;
+const REPOSITORY = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+$/;
 const MAX_REPOSITORY_LENGTH = 200;
 
 /**
@@ -55,7 +54,9 @@ export function readImageBuilding(
   fail: (setting: SettingRow, expected: string) => void,
 ): ImageBuilding | undefined {
   const { operatorImage, imageTool, imageRepository, imageRegistryAuthFile } = IMAGE_SETTINGS;
-  const [base, tool, repository, authFile] = [operatorImage, imageTool, imageRepository, imageRegistryAuthFile].map(text);
+  const [base, tool, repository, authFile] = [operatorImage, imageTool, imageRepository, imageRegistryAuthFile].map(
+    text,
+  );
   if (repository && (repository.length > MAX_REPOSITORY_LENGTH || !REPOSITORY.test(repository))) {
     fail(imageRepository, "a host and a path in lower case, such as registry.example.com/operators");
   }

@@ -16,13 +16,19 @@ const DIGEST = /^sha256:[0-9a-f]{64}\n$/;
 /** Makes and pushes images, by the program plugin-layer as a child process. */
 export interface ImageTool {
   /** Adds the tar `layer` to each image of the layout `base`, as the layout `out`. @returns its digest. */
-  append(order: { readonly base: string; readonly layer: string; readonly out: string }, signal: AbortSignal): Promise<string>;
+  append(
+    order: { readonly base: string; readonly layer: string; readonly out: string },
+    signal: AbortSignal,
+  ): Promise<string>;
   /**
    * Pushes an image, for all its architectures.
    * @param work a folder for files that the program reads.
    * @throws UnbuildableError when the registry refuses it.
    */
-  push(order: { readonly layout: string; readonly reference: string; readonly work: string }, signal: AbortSignal): Promise<string>;
+  push(
+    order: { readonly layout: string; readonly reference: string; readonly work: string },
+    signal: AbortSignal,
+  ): Promise<string>;
 }
 
 /** The child process has no environment but what is named here: no credential of the platform reaches it. */
@@ -49,7 +55,9 @@ async function runWithin<T>(
   work: (ending: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const late = new AbortController();
-  const cancel = clock.after(limitMs, () => late.abort(new Error(`the image tool took over ${limitMs / 60_000} minutes`)));
+  const cancel = clock.after(limitMs, () =>
+    late.abort(new Error(`the image tool took over ${limitMs / 60_000} minutes`)),
+  );
   try {
     return await work(AbortSignal.any([signal, late.signal]));
   } finally {

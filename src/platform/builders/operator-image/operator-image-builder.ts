@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hasModule } from "../../../plugins/metadata.ts";
 import { builtLess } from "../../areas/packages/build.ts";
 import { pluginsToBake } from "../../areas/packages/inputs.ts";
 import { versionOf } from "../../areas/packages/store.ts";
@@ -17,6 +18,7 @@ import { archiveOf, dropOldArchives } from "./archives.ts";
 import type { BaseImage } from "./base-image.ts";
 import type { ImageTool } from "./image-tool.ts";
 import { writePluginLayer } from "./plugin-layer.ts";
+import { valuesOf } from "./plugin-values.ts";
 
 /** One project's builds within an hour. Changes beyond it wait, and are then built together. */
 const BUILDS_AN_HOUR = 20;
@@ -45,7 +47,10 @@ export function operatorImageBuilder(parts: ImageParts): Builder {
     type: "operator-image",
     buildable: (now) => builtLess(BUILDS_AN_HOUR, now),
     async build(row, tell, signal) {
-      const plugins = await act(parts, signal, (db) => pluginsToBake({ db, config: parts.config }, row));
+      const enabled = await act(parts, signal, (db) => pluginsToBake({ db, config: parts.config }, row));
+      // A bundle without a module is for an operator of the vendor's own.
+      const plugins = enabled.filter(({ metadata }) => hasModule(metadata));
+      const values = valuesOf(plugins);
       return inWorkFolder(async (work) => {
         const [layer, layout, archive] = [join(work, "layer.tar"), join(work, "layout"), join(work, "image.tar")];
         const image = repository === undefined ? undefined : `${repository}/${row.project_id}`;
@@ -62,7 +67,14 @@ export function operatorImageBuilder(parts: ImageParts): Builder {
         const file = archiveOf(row);
         await store.putFile(packageKey(file), archive, IMAGES.contentType, signal);
         const address = parts.baseUrl() + packagePath(secret, IMAGES, file);
-        return { type: "operator-image", image: image ?? address, digest, labelDomain: null, archive: address };
+        return {
+          type: "operator-image",
+          image: image ?? address,
+          digest,
+          labelDomain: null,
+          archive: address,
+          plugins: values,
+        };
       });
     },
     discard: (row, signal) => store.remove(packageKey(archiveOf(row)), signal),

@@ -40,7 +40,7 @@ export async function withBundleFile<T>(
     if (found === undefined) throw new BundleError("is not there any more");
     return found.result;
   } catch (error) {
-    if (error instanceof ObjectTooLargeError) throw new BundleError("is not the one that was registered");
-    throw error;
+    if (!(error instanceof ObjectTooLargeError)) throw error;
+    throw new BundleError("is not the one that was registered", { cause: error });
   }
 }
