@@ -25,6 +25,13 @@ export const LIBRARIES: readonly Library[] = [
     peers: [],
     node: ">=22.19",
   },
+  {
+    name: "@sallyport/plugin",
+    description: "What the code of a plugin for Sallyport imports: defineOperation, errors, and types.",
+    entries: { ".": "src/plugin-api/index.ts" },
+    peers: [],
+    node: ">=20.19",
+  },
 ];
 
 /** The program that people type: bundled, so that it loads what the word needs and brings no packages. */

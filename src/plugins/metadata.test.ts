@@ -28,7 +28,8 @@ const plugin = (change: object = {}) => ({
 const withOperation = (change: object) => plugin({ operations: [operation(change)] });
 
 function issuesOf(value: unknown): readonly string[] {
-  const read = readPluginMetadata(value);
+  // As it is read: JSON has no undefined.
+  const read = readPluginMetadata(value === undefined ? value : JSON.parse(JSON.stringify(value)));
   return read.ok ? [] : read.issues.map(({ path, message }) => `${path} ${message}`);
 }
 
@@ -46,7 +47,7 @@ describe("a plugin's metadata", () => {
   it.each<[string, unknown, string]>([
     ["nothing", undefined, " must be object"],
     ["a list", [], " must be object"],
-    ["no name", plugin({ name: undefined }), "/name is required"],
+    ["no name", { ...plugin(), name: undefined }, "/name is required"],
     ["a bad name", plugin({ name: "Search_1" }), "/name must be lower-case letters and digits, in words"],
     ["a name of Sallyport's", plugin({ name: "debug" }), "/name is, or begins with, a word of Sallyport's own"],
     ["a name whose role could be another's", plugin({ name: "kubernetes-rollout" }), "/name is, or begins with"],
@@ -60,11 +61,6 @@ describe("a plugin's metadata", () => {
       "/operations must not have more than 256 items",
     ],
     ["an operation twice", plugin({ operations: [operation(), operation()] }), "/operations/1/name is declared twice"],
-    [
-      "a command over 128 characters",
-      plugin({ name: "p".repeat(63), operations: [operation({ name: "o".repeat(63) })] }),
-      "",
-    ],
     ["a bad tier", withOperation({ tier: "mild" }), "/operations/0/tier must be one of read-only, mutating"],
     ["a bad scope", withOperation({ scope: "all" }), "/operations/0/scope must be one of namespaced, cluster"],
     ["no time", withOperation({ timeLimitSeconds: 0 }), "/operations/0/timeLimitSeconds must be >= 1"],

@@ -1,5 +1,6 @@
-import Type, { type Static, type TSchema } from "typebox";
+import Type, { type TSchema } from "typebox";
 import { Check, Errors } from "typebox/schema";
+import { isRecord } from "../base/is-record.ts";
 import { oneOf } from "../base/one-of.ts";
 import { type Issue, MAX_ISSUES } from "./issue.ts";
 import { isDeeperThan, type SchemaObject, schemaFaults } from "./params-schema.ts";
@@ -8,7 +9,6 @@ import { PatternJudge } from "./stranger-pattern.ts";
 import {
   Description,
   isReservedName,
-  MAX_COMMAND_LENGTH,
   Name,
   PATTERN_WORDS,
   RESERVED_NAMES,
@@ -64,6 +64,9 @@ export type Read<T> =
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 const TierWord = words(TIERS);
+const ScopeWord = words(SCOPES);
+const Rules = Type.Array(Rule, { minItems: 1, maxItems: MAX_RULES });
+const ResultWords = Type.Record(Type.String(), Description, { maxProperties: MAX_RESULT_WORDS });
 
 const Head = Type.Object(
   {
@@ -81,16 +84,15 @@ const Operation = Type.Object(
   {
     name: Name,
     tier: Type.Optional(TierWord),
-    scope: words(SCOPES),
+    scope: ScopeWord,
     description: Description,
     paramsSchema: Type.Record(Type.String(), Type.Unknown()),
-    rules: Type.Array(Rule, { minItems: 1, maxItems: MAX_RULES }),
+    rules: Rules,
     timeLimitSeconds: Type.Integer({ minimum: 1, maximum: MAX_TIME_LIMIT_SECONDS }),
-    result: Type.Record(Type.String(), Description, { maxProperties: MAX_RESULT_WORDS }),
+    result: ResultWords,
   },
   { additionalProperties: false },
 );
-type Operation = Static<typeof Operation>;
 
 /** Whether a bundle says that it has a module for the operator. Other bundles are kept, and no operator runs them. */
 export function hasModule(value: unknown): boolean {
@@ -104,9 +106,7 @@ export function hasModule(value: unknown): boolean {
 export function readPluginMetadata(value: unknown): Read<PluginMetadata> {
   if (isDeeperThan(value, MAX_DEPTH)) return refused([{ path: "", message: `nests deeper than ${MAX_DEPTH}` }]);
   const issues = [...shapeIssues(Head, value, "")];
-  const { operations = [], ...head } = (typeof value === "object" && value !== null ? value : {}) as Partial<
-    Static<typeof Head>
-  >;
+  const { operations = [], ...head } = isRecord(value) ? value : {};
   // Beyond the most operations each of them would be read for nothing.
   if (!Array.isArray(operations) || operations.length > MAX_OPERATIONS) return refused(issues);
   const tier = Check(TierWord, head.tier) ? head.tier : "destructive";
@@ -130,23 +130,25 @@ function nameOf({ name }: ReadOperation): string | undefined {
 }
 
 function readOperation(value: unknown, path: string, pluginTier: Tier, judge: PatternJudge): ReadOperation {
-  if (!Check(Operation, value)) {
-    const given = typeof value === "object" && value !== null && "name" in value ? value.name : undefined;
-    const name = typeof given === "string" ? given : undefined;
-    return { ok: false, name, issues: shapeIssues(Operation, value, path) };
-  }
-  const { name, tier = pluginTier, scope, description, rules, timeLimitSeconds, result } = value;
+  const given = isRecord(value) ? value : {};
+  const name = typeof given.name === "string" ? given.name : undefined;
+  const tier = Check(TierWord, given.tier) ? given.tier : pluginTier;
+  // Each part as far as it can be read: one try of an author's shows all that is wrong.
   const issues = [
-    ...paramsSchemaIssues(value, `${path}/paramsSchema`, judge),
-    ...rulesIssues(rules, { tier, scope, path: `${path}/rules` }),
-    ...resultIssues(result, `${path}/result`),
+    ...shapeIssues(Operation, value, path),
+    ...paramsSchemaIssues(given, `${path}/paramsSchema`, judge),
+    ...(Check(ScopeWord, given.scope) && Check(Rules, given.rules)
+      ? rulesIssues(given.rules, { tier, scope: given.scope, path: `${path}/rules` })
+      : []),
+    ...(Check(ResultWords, given.result) ? resultIssues(given.result, `${path}/result`) : []),
   ];
-  if (issues.length > 0) return { ok: false, name, issues };
+  if (issues.length > 0 || !Check(Operation, value)) return { ok: false, name, issues };
+  const { scope, description, rules, timeLimitSeconds, result } = value;
   const paramsSchema = value.paramsSchema as SchemaObject;
   return {
     ok: true,
-    name,
-    metadata: { name, tier, scope, description, paramsSchema, rules, timeLimitSeconds, result },
+    name: value.name,
+    metadata: { name: value.name, tier, scope, description, paramsSchema, rules, timeLimitSeconds, result },
   };
 }
 
@@ -164,19 +166,20 @@ function nameIssues(plugin: unknown, names: readonly (string | undefined)[]): re
       const path = `/operations/${index}/name`;
       const isTwice = first.has(name);
       first.add(name);
-      if (isTwice) return [{ path, message: "is declared twice" }];
-      const isLong = isText && plugin.length + 1 + name.length > MAX_COMMAND_LENGTH;
-      return isLong
-        ? [{ path, message: `is, with the plugin's name, longer than ${MAX_COMMAND_LENGTH} characters` }]
-        : [];
+      return isTwice ? [{ path, message: "is declared twice" }] : [];
     }),
   ];
 }
 
 /** The param that says where an operation works: the operator opens its rights there and nowhere else. */
-function paramsSchemaIssues({ paramsSchema, scope }: Operation, path: string, judge: PatternJudge): readonly Issue[] {
+function paramsSchemaIssues(
+  { paramsSchema, scope }: Readonly<Record<string, unknown>>,
+  path: string,
+  judge: PatternJudge,
+): readonly Issue[] {
+  if (!isRecord(paramsSchema)) return [];
   const faults = schemaFaults(paramsSchema, path, judge);
-  if (faults.length > 0) return faults;
+  if (faults.length > 0 || !Check(ScopeWord, scope)) return faults;
   const { properties = {}, required = [] } = paramsSchema as SchemaObject;
   const place = scope === "cluster" ? "name" : "namespace";
   const schema = Object.hasOwn(properties, place) ? properties[place] : undefined;

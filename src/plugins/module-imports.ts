@@ -1,6 +1,9 @@
 /** The package that a plugin's module imports. The process that runs the plugin answers for it. */
 export const PLUGIN_PACKAGE = "@sallyport/plugin";
 
+/** Of `plugin.mjs`. */
+export const MAX_MODULE_BYTES = 1024 * 1024;
+
 /** Modules of Node.js that compute and reach nothing outside of the process. Everything else is refused. */
 export const NODE_MODULES: readonly string[] = [
   ...["node:assert", "node:buffer", "node:crypto", "node:events", "node:path", "node:querystring"],

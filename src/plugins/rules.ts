@@ -82,6 +82,14 @@ const NAMESPACED_GROUPS: readonly string[] = [
   ...["apps", "batch", "autoscaling", "policy", "events.k8s.io", "discovery.k8s.io", "coordination.k8s.io"],
 ];
 
+/** Whether one of the rules gives a right, as RBAC reads them. */
+export function isCovered(rules: readonly PluginRule[], { group, resource, verb }: Right): boolean {
+  return rules.some(
+    ({ apiGroups, resources, verbs }) =>
+      apiGroups.includes(group) && resources.includes(resource) && verbs.some((each) => each === verb),
+  );
+}
+
 /** One right out of a rule, which means all combinations of its words. */
 interface Right {
   readonly group: string;

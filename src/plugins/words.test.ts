@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { BUILTIN_PLUGINS } from "../contract/operations/builtin-plugins.ts";
 import * as contract from "../contract/operations/operations.ts";
-import { HUMAN_TEXT } from "../contract/wire/schema.ts";
+import { HumanText } from "../contract/wire/schema.ts";
 import { operationRole } from "../crds/group.ts";
 import { OPERATIONS } from "../crds/operations/catalog.ts";
 import { DEBUG_OPERATIONS } from "../crds/operations/debug.ts";
@@ -14,12 +14,9 @@ import { Description, isReservedName, Name, pluginRole, TIERS, Version } from ".
 it("has the words of the platform's API and of the customer's cluster", () => {
   expect(TIERS).toEqual(contract.TIERS);
   expect(TIERS).toEqual(crds.TIERS);
-  expect([Name.pattern, Name.maxLength]).toEqual([contract.PluginName.pattern, contract.PluginName.maxLength]);
-  expect([Version.pattern, Version.maxLength]).toEqual([
-    contract.PluginVersion.pattern,
-    contract.PluginVersion.maxLength,
-  ]);
-  expect(Description.pattern).toBe(HUMAN_TEXT);
+  expect(Name).toEqual(contract.PluginName);
+  expect(Version).toEqual(contract.PluginVersion);
+  expect(Description).toEqual(HumanText(0, 1024));
   expect(pluginRole("search", "reindex")).toBe(operationRole("search", "reindex"));
 });
 

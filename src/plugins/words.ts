@@ -13,17 +13,15 @@ export function words<const W extends readonly string[]>(list: W): Type.TUnsafe<
 }
 
 const NAME = "^[a-z0-9]+(-[a-z0-9]+)*$";
-/** Of a plugin and of an operation alike. */
+/** Of a plugin and of an operation alike: `plugin/operation` fits the 128 characters of a plan's line. */
 export const Name: Type.TString = Type.String({ pattern: NAME, maxLength: 63 });
-/** Of `plugin/operation`, as plans and policies write it. */
-export const MAX_COMMAND_LENGTH = 128;
 
 const VERSION = "^[0-9A-Za-z][0-9A-Za-z.+_-]*$";
-export const Version: Type.TString = Type.String({ pattern: VERSION, maxLength: 64 });
+export const Version: Type.TString = Type.String({ pattern: VERSION, minLength: 1, maxLength: 64 });
 
 /** Text that a person reads, with line breaks and tabs, without characters that hide or reorder text. */
 const READABLE = String.raw`^([^\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|[\n\t])*$`;
-export const Description: Type.TString = Type.String({ maxLength: 1024, pattern: READABLE });
+export const Description: Type.TString = Type.String({ minLength: 0, maxLength: 1024, pattern: READABLE });
 
 const RESULT_WORD = "^[a-zA-Z][a-zA-Z0-9]*$";
 export const ResultWord: Type.TString = Type.String({ pattern: RESULT_WORD, maxLength: 64 });

@@ -273,7 +273,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "join",
       "machine-controller",
     ],
-    packages: ["pino", "pino-pretty", "prom-client", "yaml"],
+    packages: ["acorn", "fflate", "pino", "pino-pretty", "prom-client", "yaml"],
     folders: CLI_FOLDERS,
   },
 };

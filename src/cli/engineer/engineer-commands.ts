@@ -52,6 +52,7 @@ const OTHERS: Readonly<Record<string, (surroundings: Surroundings) => Promise<Co
   logout: async (surroundings) => (await import("./login-command.ts")).logoutCommand(surroundings),
   profiles: async (surroundings) => (await import("./login-command.ts")).profilesCommand(surroundings),
   completion: async () => (await import("./completion.ts")).completionCommand,
+  plugin: async (surroundings) => (await import("./plugin/plugin-command.ts")).pluginCommand(surroundings),
   rollouts: async (surroundings) => (await import("./releases/rollouts-command.ts")).rolloutsCommand(surroundings),
 };
 

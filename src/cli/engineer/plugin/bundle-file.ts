@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import { strToU8, unzipSync, zipSync } from "fflate";
+import {
+  MAX_METADATA_BYTES,
+  METADATA_FILE,
+  MODULE_FILE,
+  type PluginMetadata,
+  readPluginMetadata,
+} from "../../../plugins/metadata.ts";
+import { FriendlyError } from "../../kernel/command.ts";
+
+/** What the platform takes. */
+const MAX_BUNDLE_BYTES = 100 * 1024 * 1024;
+
+/**
+ * The archive of a plugin: the same bytes on every machine, because it holds no time, no owner and no mode, and is compressed by
+ * code that comes with this program.
+ */
+export function bundleOf(metadata: PluginMetadata, module: string): Uint8Array {
+  // The format has local time from 1980 on: this is its zero in every time zone.
+  const fixed = { level: 9, mtime: new Date(1980, 0, 1), os: 0, attrs: 0 } as const;
+  return zipSync({
+    [METADATA_FILE]: [strToU8(`${JSON.stringify(metadata, null, 2)}\n`), fixed],
+    [MODULE_FILE]: [strToU8(module), fixed],
+  });
+}
+
+export interface Bundle {
+  readonly metadata: PluginMetadata;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** @throws FriendlyError when the file is no plugin that an operator would take */
+export async function readBundle(file: string): Promise<Bundle> {
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = new Uint8Array(await readFile(file));
+  } catch (cause) {
+    throw new FriendlyError(`${file} cannot be read: sallyport plugin pack makes it`, { cause });
+  }
+  if (bytes.length > MAX_BUNDLE_BYTES) throw new FriendlyError(`${file} is larger than 100 MiB`);
+  const read = readPluginMetadata(metadataIn(bytes, file));
+  if (!read.ok) {
+    const lines = read.issues.map(({ path, message }) => `\n  ${path} ${message}`);
+    throw new FriendlyError(`${file} has a ${METADATA_FILE} that is refused:${lines.join("")}`);
+  }
+  return { metadata: read.metadata, bytes };
+}
+
+function metadataIn(bytes: Uint8Array, file: string): unknown {
+  const large = `${file} has a ${METADATA_FILE} over ${MAX_METADATA_BYTES} bytes`;
+  let isLarge = false;
+  try {
+    const { [METADATA_FILE]: content } = unzipSync(bytes, {
+      filter({ name, originalSize }) {
+        if (name !== METADATA_FILE) return false;
+        isLarge ||= originalSize > MAX_METADATA_BYTES;
+        return !isLarge;
+      },
+    });
+    if (content !== undefined) return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
+  } catch (cause) {
+    throw new FriendlyError(`${file} is no sound archive of a plugin`, { cause });
+  }
+  throw new FriendlyError(isLarge ? large : `${file} has no ${METADATA_FILE}: it was not made by sallyport plugin pack`);
+}

@@ -1,0 +1,168 @@
+import { createHash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { MODULE_FILE, type PluginMetadata } from "../../../plugins/metadata.ts";
+import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
+import { escaped, type Format, formatOf, render, textOf } from "../../kernel/output.ts";
+import { parsed } from "../../services/service-command.ts";
+import type { Surroundings } from "../calling.ts";
+import { EXIT_CODES } from "../exit-codes.ts";
+import { bundleOf, readBundle } from "./bundle-file.ts";
+import { chartValues, chartValuesText } from "./chart-values.ts";
+import { PLUGIN_SUMMARY, pluginHelp } from "./plugin-help.ts";
+import { readPluginFolder } from "./plugin-folder.ts";
+import { problemLine } from "./problem.ts";
+import { writeStarter } from "./starter.ts";
+
+const OUTPUT = { output: { type: "string", short: "o" } } as const;
+const SESSION = { profile: { type: "string" }, workspace: { type: "string" } } as const;
+
+/** What was typed after the verb. */
+interface Typed {
+  readonly words: readonly string[];
+  readonly format: Format;
+  readonly surroundings: Surroundings;
+  text(flag: string): string | undefined;
+  texts(flag: string): readonly string[];
+  has(flag: string): boolean;
+}
+
+interface Verb {
+  readonly takes: readonly string[];
+  readonly flags: NonNullable<ParseArgsConfig["options"]>;
+  run(typed: Typed, signal: AbortSignal): Promise<number>;
+}
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  init: { takes: ["DIR"], flags: {}, run: init },
+  check: { takes: ["DIR"], flags: {}, run: check },
+  pack: { takes: ["DIR"], flags: { out: { type: "string" } }, run: pack },
+  values: { takes: ["FILE.zip"], flags: {}, run: values },
+  test: {
+    takes: ["DIR", "OPERATION"],
+    flags: {
+      ...{ kubeconfig: { type: "string" }, context: { type: "string" }, apply: { type: "boolean" } },
+      ...{ namespace: { type: "string", short: "n" }, params: { type: "string", multiple: true } },
+    },
+    run: test,
+  },
+  upload: { takes: ["FILE.zip"], flags: { ...SESSION, project: { type: "string" } }, run: upload },
+};
+
+/** `plugin`: for the author of a plugin, from an empty folder to the platform. */
+export function pluginCommand(surroundings: Surroundings): Command {
+  return {
+    name: "plugin",
+    summary: PLUGIN_SUMMARY,
+    help: async ([word = ""]) => pluginHelp(word),
+    async run([word = "", ...args], signal) {
+      const verb = Object.hasOwn(VERBS, word) ? VERBS[word] : undefined;
+      if (verb === undefined) throw new UsageError(`usage: sallyport plugin ${Object.keys(VERBS).join("|")}`);
+      const typed = typedOf(word, verb, args, surroundings);
+      if (typed.words.length !== verb.takes.length) {
+        throw new UsageError(`usage: sallyport plugin ${word} ${verb.takes.join(" ")}; see its --help`);
+      }
+      return verb.run(typed, signal);
+    },
+  };
+}
+
+function typedOf(word: string, verb: Verb, args: readonly string[], surroundings: Surroundings): Typed {
+  const config = { args: [...args], options: { ...OUTPUT, ...verb.flags }, allowPositionals: true } as const;
+  const { values: given, positionals: words } = parsed(`plugin ${word}`, () => parseArgs(config));
+  const values: Readonly<Record<string, unknown>> = given;
+  const texts = (flag: string): readonly string[] => {
+    const value = values[flag];
+    return Array.isArray(value) ? value.map(String) : typeof value === "string" ? [value] : [];
+  };
+  const text = (flag: string) => texts(flag)[0];
+  return { words, surroundings, texts, text, format: formatOf(text("output")), has: (flag) => values[flag] === true };
+}
+
+async function init({ words: [folder = ""], format, surroundings: { out } }: Typed): Promise<number> {
+  const files = await writeStarter(folder);
+  const next = `sallyport plugin check ${folder}`;
+  out(format === "table" ? textOf([`${folder}: ${files.join(", ")}`, `next: ${next}`]) : render({ files }, format));
+  return EXIT_CODES.done.code;
+}
+
+async function check({ words: [folder = ""], format, surroundings: { out } }: Typed): Promise<number> {
+  const { metadata, problems } = await readPluginFolder(folder);
+  if (format !== "table") out(render({ ok: problems.length === 0, problems }, format));
+  else if (metadata !== undefined && problems.length === 0) out(textOf([`${titleOf(metadata)}: no problem`]));
+  else out(textOf([...problems.map(problemLine), `${problems.length} problem${problems.length === 1 ? "" : "s"}`]));
+  return problems.length === 0 ? EXIT_CODES.done.code : EXIT_CODES.failed.code;
+}
+
+function titleOf({ name, version, operations }: PluginMetadata): string {
+  return `${name} ${version}: ${operations.length} operation${operations.length === 1 ? "" : "s"}`;
+}
+
+/** @throws FriendlyError with all problems, each with its place */
+async function sound(folder: string): Promise<{ readonly metadata: PluginMetadata; readonly module: string }> {
+  const { metadata, module, problems } = await readPluginFolder(folder);
+  if (metadata !== undefined && problems.length === 0) return { metadata, module };
+  const lines = problems.map((problem) => `\n  ${escaped(problemLine(problem), "")}`);
+  throw new FriendlyError(`${folder} does not pass its check:${lines.join("")}`);
+}
+
+async function pack(typed: Typed): Promise<number> {
+  const [folder = ""] = typed.words;
+  const { metadata, module } = await sound(folder);
+  const bytes = bundleOf(metadata, module);
+  const { name, version } = metadata;
+  const file = typed.text("out") ?? `${name}-${version}.zip`;
+  await writeFile(file, bytes).catch((cause: unknown) => {
+    throw new FriendlyError(`${file} cannot be written`, { cause });
+  });
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  typed.surroundings.out(render({ file, name, version, bytes: bytes.length, sha256 }, typed.format));
+  return EXIT_CODES.done.code;
+}
+
+async function values({ words: [file = ""], format, surroundings: { out } }: Typed): Promise<number> {
+  const { metadata } = await readBundle(file);
+  out(format === "json" ? render(chartValues(metadata), format) : escaped(chartValuesText(metadata), "\n"));
+  return EXIT_CODES.done.code;
+}
+
+async function test(typed: Typed, signal: AbortSignal): Promise<number> {
+  const [folder = "", name = ""] = typed.words;
+  const { surroundings, format } = typed;
+  const { metadata } = await sound(folder);
+  const operation = metadata.operations.find((each) => each.name === name);
+  if (operation === undefined) {
+    const names = metadata.operations.map((each) => each.name).join(", ");
+    throw new UsageError(`${metadata.name} has no operation ${name}; it has ${names}`);
+  }
+  const { trialParams } = await import("./trial-params.ts");
+  const params = trialParams(operation, typed.texts("params"), typed.text("namespace"));
+  const { kubeconfigOf, runTrial } = await import("./trial.ts");
+  const kubeconfig = await kubeconfigOf(typed.text("kubeconfig"), surroundings.env);
+  if (kubeconfig === undefined) {
+    surroundings.error(`NOT RUN: there is no kubeconfig. ${titleOf(metadata)} was checked, and nothing else. Name a cluster with --kubeconfig\n`);
+    return EXIT_CODES.notRun.code;
+  }
+  const { loadOperation } = await import("./plugin-loader.ts");
+  const code = await loadOperation(join(resolve(folder), MODULE_FILE), name);
+  const apply = typed.has("apply");
+  const tell = (line: string): void => surroundings.error(textOf([`${apply ? "" : "dry run: "}${line}`]));
+  const trial = { operation, code, params, apply, clock: surroundings.clock, tell };
+  const done = await runTrial(trial, { kubeconfig, context: typed.text("context") }, signal);
+  if (done.dropped.length > 0) {
+    tell(`dropped, as plugin.yaml does not declare them in result: ${done.dropped.join(", ")}`);
+  }
+  if (code.verify !== undefined && !done.verified) tell("verify was left out: nothing was changed. --apply changes it");
+  surroundings.out(render(format === "table" ? done.result : done, format));
+  return EXIT_CODES.done.code;
+}
+
+async function upload(typed: Typed, signal: AbortSignal): Promise<number> {
+  const [file = ""] = typed.words;
+  const flags = { profile: typed.text("profile"), workspace: typed.text("workspace") };
+  const { uploadPlugin } = await import("./upload.ts");
+  const answer = await uploadPlugin(file, typed.text("project"), flags, typed.surroundings, signal);
+  typed.surroundings.out(render(answer, typed.format));
+  return EXIT_CODES.done.code;
+}

@@ -1,0 +1,15 @@
+/** Where something lies in a file of the author's; both count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface Problem extends Place {
+  readonly message: string;
+}
+
+/** A line as compilers print it, so that editors can open the place. */
+export function problemLine({ file, line, column, message }: Problem): string {
+  return `${file}:${line}:${column} ${message}`;
+}
