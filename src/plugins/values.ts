@@ -3,7 +3,7 @@ import type { PluginRule } from "./rules.ts";
 import type { Scope, Tier } from "./words.ts";
 
 /** One operation in the chart's values: the customer's word on whether it may run, how it is judged, and its rights. */
-export interface OperationValues {
+interface OperationValues {
   readonly enabled: boolean;
   readonly tier: Tier;
   readonly scope: Scope;
