@@ -30,8 +30,8 @@ export interface Contradiction<Config> {
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 
-  constructor(problems: readonly string[]) {
-    super(`bad configuration:\n  ${problems.join("\n  ")}`);
+  constructor(problems: readonly string[], options?: ErrorOptions) {
+    super(`bad configuration:\n  ${problems.join("\n  ")}`, options);
   }
 }
 

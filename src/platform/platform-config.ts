@@ -1,6 +1,7 @@
 import { ConfigError, type Environment, type SettingRow, type SettingTable, settingText } from "../base/settings.ts";
 import { CLOUDS, type Cloud } from "../contract/managers/managers.ts";
 import { isWorkspaceName } from "../contract/wire/schema.ts";
+import { IMAGE_SETTINGS, type ImageBuilding, readImageBuilding } from "./builders/operator-image/config.ts";
 import type { DatabaseLocation } from "./database/open.ts";
 import { GIT_HOST_SETTINGS, readGitHost } from "./git-hosts/config.ts";
 import type { GitHubAppConfig } from "./git-hosts/github-app.ts";
@@ -53,6 +54,8 @@ export interface PlatformConfig {
    * or built.
    */
   readonly objects: ObjectLocation | undefined;
+  /** What the platform needs to make operators' images. Undefined: builders outside make them. */
+  readonly images: ImageBuilding | undefined;
   /** The app whose installations give the repositories to choose from. Undefined: no git host. */
   readonly github: GitHubAppConfig | undefined;
   readonly identity: IdentityConfig;
@@ -145,6 +148,7 @@ export const PLATFORM_SETTINGS = {
     doc: "Regions that the deployment portal offers, such as `aws:eu-central-1,gcp:europe-west3`. Empty: those that a new account of each cloud can use.",
   },
   ...OBJECT_SETTINGS,
+  ...IMAGE_SETTINGS,
   ...GIT_HOST_SETTINGS,
   ...IDENTITY_SETTINGS,
 } as const satisfies SettingTable;
@@ -205,6 +209,7 @@ export function readPlatformConfig(environment: Environment): PlatformConfig {
   const config: PlatformConfig = {
     database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
     objects: readObjectLocation(text, fail),
+    images: readImageBuilding(text, fail),
     github: readGitHost(text, fail),
     host,
     port: port(settings.port),

@@ -19,9 +19,7 @@ import { OBJECT_OWNERS } from "./areas/object-owners.ts";
 import { OBJECT_UPLOADS } from "./areas/object-uploads.ts";
 import { SWEEP_NAMES, SWEEPS } from "./areas/sweeps.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
-import { registerCharts } from "./builders/helm/chart-link.ts";
-import { helmBuilder } from "./builders/helm/helm-builder.ts";
-import { startBuilder } from "./builders/runner.ts";
+import { openBuilders } from "./builders/start.ts";
 import type { Db } from "./database/db.ts";
 import { type DatabaseLocation, type OpenDatabase, openDatabase } from "./database/open.ts";
 import { GitHubApp } from "./git-hosts/github-app.ts";
@@ -124,6 +122,7 @@ async function start(
   const baseUrl = (): string => options.baseUrl ?? address.url;
   const objects = await openObjects({ ...options, sealingKey, clock, log, baseUrl });
   const { store, secret } = objects;
+  const builders = await openBuilders({ store, secret, baseUrl }, options.images, draining.signal);
   const forgotten = objectSweep({ store, secret, owners: OBJECT_OWNERS, signal: draining.signal });
   const sweeps = { ...SWEEPS, objects: forgotten, tables: tableUpkeep(database.kind) };
   const sweeper = sweepEvery(db, { sweeps, hooks: HOOKS, clock, log, metrics }, draining.signal);
@@ -133,7 +132,10 @@ async function start(
   const engine: Engine = {
     db,
     clock,
-    config: callConfig(options, { baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: store }),
+    config: callConfig(options, {
+      ...{ baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: store },
+      baseImage: builders.baseImage,
+    }),
     budgets: new Budgets({ ...BUDGET_SIZES, ...options.budgets }, (name) => metrics.budgetRefused(name)),
     cursorKey: createSecretKey(sealingKey),
     waker,
@@ -148,7 +150,7 @@ async function start(
   const app = serve(engine, { endpoints, limiter, trustedProxies, log, draining: draining.signal }, identity);
   const open = { engine, limiter, draining: draining.signal };
   objects.register(app, { ...open, uploads: OBJECT_UPLOADS });
-  if (store !== undefined) registerCharts(app, open, { objects: store, secret });
+  builders.register(app, open);
   const relay = await openRelay({ engine, limiter, trustedProxies, log, peerUrl: options.peerUrl }, database.kind);
   app.server.on("upgrade", relay.onUpgrade);
   parts.defer(() => closeHttp(app, clock, draining));
@@ -159,7 +161,7 @@ async function start(
   const bound = app.server.address() as AddressInfo;
   address.url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
   if (mailer !== undefined) parts.defer(startCourier({ db, clock, log, waker, mailer, config: engine.config }));
-  if (store !== undefined) parts.defer(startBuilder({ ...engine, log }, helmBuilder({ db, store, secret, baseUrl })));
+  parts.defer(builders.start({ ...engine, log }));
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
     url: address.url,
@@ -240,7 +242,7 @@ function callConfig(
     supportedRegions,
     setupTemplateUrl,
   }: StartOptions,
-  { baseUrl, ...parts }: Pick<CallConfig, "sealingKey" | "sendsMail" | "objects"> & { baseUrl(): string },
+  { baseUrl, ...parts }: Pick<CallConfig, "sealingKey" | "sendsMail" | "objects" | "baseImage"> & { baseUrl(): string },
 ): CallConfig {
   return {
     get baseUrl() {

@@ -25,9 +25,9 @@ const PLATFORM_FOLDERS: Readonly<Record<string, Part>> = {
     packages: ["@electric-sql/pglite", "kysely", "tar-stream"],
   },
   builders: {
-    is: "packs charts beside requests",
+    is: "packs charts and operators' images beside requests",
     imports: ["areas", "objects", "kernel", "ports", "database"],
-    packages: ["fastify", "kysely", "typebox"],
+    packages: ["canonicalize", "fastify", "kysely", "typebox"],
   },
   relay: {
     is: "joins the two sides of a debug session",

@@ -56,6 +56,13 @@ export type StackSummary = Static<typeof StackSummary>;
 const build = { status: Words(PACKAGE_STATUSES), version: text, error: Type.Optional(StoredError) };
 const { cli, cloudformation, helm, terraform } = PACKAGE_OUTPUTS;
 
+/** Values of the chart `sallyport`; beneath the key `sallyport` where a vendor's chart has it as a dependency. */
+const ChartValues = Strict({
+  image: Type.Optional(Strict({ registry: text, repository: text, digest: text })),
+  plugins: Type.Optional(FreeMap),
+});
+export type ChartValues = Static<typeof ChartValues>;
+
 /**
  * A package type is absent when the project has it switched off or no package of it was built. A field is absent while
  * its value is not known.
@@ -96,6 +103,14 @@ const Packages = Strict({
       chartRef: Type.Optional(text),
       managerFetchExample: Type.Optional(text),
       localImportExample: Type.Optional(text),
+    }),
+  ),
+  operatorImage: Type.Optional(
+    Strict({
+      ...build,
+      archive: Type.Optional(text),
+      digest: Type.Optional(text),
+      values: Type.Optional(ChartValues),
     }),
   ),
 });

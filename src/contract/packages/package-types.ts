@@ -20,6 +20,15 @@ const uri = Type.String({ format: "uri", maxLength: 2048 });
 const sha256 = Type.String({ pattern: "^[0-9a-fA-F]{64}$" });
 const size = Type.Integer({ minimum: 0 });
 
+/** A custom plugin as it is baked into the operator's image. */
+const BakedPlugin = Strict({
+  name: Type.String(),
+  version: Type.String(),
+  sha256: Nullable(
+    Type.String({ maxLength: 64, description: "Of the bundle; null: it was registered before bundles were kept." }),
+  ),
+});
+
 /** How a package is to be built: the project's `packagesConfig` at the time, as every builder reads it. */
 export const PackageConfig = Type.Union([
   Strict({
@@ -46,6 +55,9 @@ export const PackageConfig = Type.Union([
     brand: Nullable(Type.String()),
     envPrefix: Nullable(Type.String()),
     labelDomain: Nullable(Type.String()),
+    plugins: Type.Optional(
+      Type.Array(BakedPlugin, { description: "The project's custom plugins that are enabled, by name." }),
+    ),
   }),
   Strict({ type: Type.Literal("sandbox-bundle"), name: text, displayName: text }),
 ]);
@@ -104,9 +116,25 @@ export const PACKAGE_OUTPUTS = {
   helm: Strict({ type: Type.Literal("helm"), chart: text, version: text }),
   "operator-image": Strict({
     type: Type.Literal("operator-image"),
-    image: text,
+    image: Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description: "The repository to pull from; of an image that was not pushed the archive's address.",
+    }),
     digest: text,
     labelDomain: Maybe(text),
+    archive: Maybe(
+      Type.String({
+        format: "uri",
+        maxLength: 2048,
+        description: "Address of the image as an OCI archive, while the platform keeps it.",
+      }),
+    ),
+    plugins: Maybe(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "Values `plugins` of the chart: all that the image's plugins ask for.",
+      }),
+    ),
   }),
   "sandbox-bundle": Strict({ type: Type.Literal("sandbox-bundle"), url: uri, sha256, size }),
 } satisfies Readonly<Record<PackageType, TSchema>>;

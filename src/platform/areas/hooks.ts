@@ -5,7 +5,7 @@ import { stopSessions } from "./debug-sessions/ended.ts";
 import { retargetFollowers } from "./deployments/lifecycle/follow.ts";
 import { closeToMachines } from "./machines/revoke.ts";
 import { managerFollows } from "./managers/own-status.ts";
-import { packageProduction } from "./packages/enqueue.ts";
+import { packageProduction, rebakeImage } from "./packages/enqueue.ts";
 
 /** The hooks of all areas: what follows a change in one area by the rules of another. Each list runs in its order. */
 export const HOOKS: Hooks = {
@@ -19,4 +19,5 @@ export const HOOKS: Hooks = {
   ],
   deploymentTaken: [stopSessions],
   channelMoved: [retargetFollowers, packageProduction],
+  pluginsChanged: [rebakeImage],
 };

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { PackageOutputs, PackageType } from "../../contract/packages/package-types.ts";
 import { complete, lease, progress } from "../areas/packages/build.ts";
-import { BUILDER } from "../areas/packages/enqueue.ts";
+import { BUILDER, buildSleeper } from "../areas/packages/wake.ts";
 import type { Db } from "../database/db.ts";
 import type { PackageRow } from "../database/tables/packages.ts";
 import { inTransaction } from "../kernel/call/transaction.ts";
@@ -25,10 +25,15 @@ export interface RunnerParts {
 /** Builds packages of one type inside of the platform's process. */
 export interface Builder {
   readonly type: PackageType;
-  /** Selects the packages that it can build, from the table `packages as k`. External builders take the others. */
-  readonly buildable: Expression<SqlBool>;
-  /** @throws UnbuildableError for what cannot be built. Any other failure is retried when the lease lapses. */
+  /** Selects the packages that it can build now, from the table `packages as k`. External builders take the others. */
+  buildable(now: Date): Expression<SqlBool>;
+  /**
+   * @param signal aborts when the platform stops, and when the package is canceled.
+   * @throws UnbuildableError for what cannot be built. Any other failure is retried when the lease lapses.
+   */
   build(row: PackageRow, tell: Tell, signal: AbortSignal): Promise<PackageOutputs>;
+  /** Removes what a build has stored that did not become the package's. */
+  discard?(row: PackageRow, signal: AbortSignal): Promise<void>;
 }
 
 type Progress = Parameters<typeof progress>[2];
@@ -89,16 +94,24 @@ async function buildNext(
   signal: AbortSignal,
 ): Promise<boolean> {
   const order = { builderId, types: [builder.type], limit: 1 };
-  const [row] = await act(parts, signal, (call) => lease(call, order, builder.buildable));
+  const [row] = await act(parts, signal, (call) =>
+    lease(call, order, { among: builder.buildable(call.now), inTurns: true }),
+  );
   if (row === undefined) return false;
   const { id, type, workspace_id: workspaceId } = row;
-  const tell: Tell = (buildPhase, event) =>
-    act(parts, signal, (call) => progress(call, id, { builderId, buildPhase, ...(event && { event }) }));
+  let phase: Progress["buildPhase"] = "building";
+  const renew = (event?: Progress["event"]) =>
+    act(parts, signal, (call) => progress(call, id, { builderId, buildPhase: phase, ...(event && { event }) }));
+  const tell: Tell = (buildPhase, event) => {
+    phase = buildPhase;
+    return renew(event);
+  };
   try {
-    const outputs = await builder.build(row, tell, signal);
+    const outputs = await whileHeld(parts, id, renew, signal, (held) => builder.build(row, tell, held));
     await act(parts, signal, (call) => complete(call, id, { builderId, status: "ready", outputs }));
     parts.log.info({ packageId: id, type, workspaceId }, "package built");
   } catch (error) {
+    await builder.discard?.(row, signal);
     // The package was canceled, or the lease lapsed and another builder decides.
     if (error instanceof PlatformError && error.code === "LEASE_LOST") return true;
     if (!(error instanceof UnbuildableError)) throw error;
@@ -107,6 +120,43 @@ async function buildNext(
     parts.log.info({ packageId: id, type, workspaceId }, "package cannot be built");
   }
   return true;
+}
+
+/**
+ * Renews the lease while `work` runs, and at each wake, which a cancellation is. Aborts the work's signal when the package
+ * is another builder's, or canceled.
+ * @throws LEASE_LOST then, when the work has ended.
+ */
+async function whileHeld<T>(
+  { waker, log }: RunnerParts,
+  id: string,
+  renew: () => Promise<unknown>,
+  stopping: AbortSignal,
+  work: (held: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [done, lost] = [new AbortController(), new AbortController()];
+  const watching = (async () => {
+    const ending = AbortSignal.any([stopping, done.signal]);
+    for (;;) {
+      await waker.sleep(buildSleeper(id), LOOK_EVERY_MS, ending);
+      if (ending.aborted) return;
+      try {
+        await renew();
+      } catch (error) {
+        if (error instanceof PlatformError && error.code === "LEASE_LOST") return lost.abort(error);
+        // The database is away for a moment; the lease lasts longer.
+        if (!ending.aborted) log.warn({ err: error, packageId: id }, "the lease of a build was not renewed");
+      }
+    }
+  })();
+  try {
+    return await work(AbortSignal.any([stopping, lost.signal]));
+  } catch (error) {
+    throw lost.signal.aborted ? lost.signal.reason : error;
+  } finally {
+    done.abort();
+    await watching;
+  }
 }
 
 type Act = { readonly db: Db; readonly now: Date; readonly principal: ServiceAccount };

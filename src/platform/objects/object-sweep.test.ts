@@ -8,7 +8,7 @@ import { newSite, type Site } from "../areas/deployments/testing/site.ts";
 import { zip } from "../areas/operations/testing/zip.ts";
 import { newBuildSite } from "../areas/packages/testing/builds.ts";
 import { release } from "../areas/releases/testing/releases.ts";
-import { chartKey } from "../builders/helm/chart-link.ts";
+import { packageKey } from "../builders/package-link.ts";
 import { onEachDatabase, type World } from "../testing/harness.ts";
 import { keysIn, ObjectFolder } from "./object-folder.ts";
 import { OBJECT_GRACE_MS, OBJECTS_PER_RUN, OWNER_KEY, objectSweep } from "./object-sweep.ts";
@@ -70,7 +70,7 @@ onEachDatabase(
       await release(site);
       const [built] = await site.packages();
       const store = new ObjectFolder(folder, Buffer.alloc(32), () => "");
-      const key = chartKey({ packageId: built.id, file: "shop-1.0.0.tgz" });
+      const key = packageKey({ packageId: built.id, file: "shop-1.0.0.tgz" });
       await store.put(key, Buffer.from("chart"), "application/gzip", never);
       for (const part of [built.id, site.project.id]) await age(part);
       await world.platform.sweep();

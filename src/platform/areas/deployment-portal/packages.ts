@@ -1,4 +1,4 @@
-import type { PortalPackages } from "../../../contract/deployment-portal/deployment-info.ts";
+import type { ChartValues, PortalPackages } from "../../../contract/deployment-portal/deployment-info.ts";
 import type { SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
 import type { PackageOutputs, PackageType } from "../../../contract/packages/package-types.ts";
 import type { Package } from "../../../contract/packages/packages.ts";
@@ -65,29 +65,33 @@ export function unready(
 export interface Installing {
   /** Address of the manager by platform. */
   readonly managerUrls: Readonly<Record<string, string>>;
+  /** Undefined: the customer's cluster cannot pull the operator's image from a registry that the platform knows. */
+  readonly image?: NonNullable<ChartValues["image"]> | undefined;
   /** Set for a deployment token. A group token creates its deployment later. */
   readonly deploymentId: string | undefined;
 }
 
 export function portalPackages(packages: readonly Package[], ready: boolean, installing: Installing): PortalPackages {
-  const parts = packages.map((each) => partOf(each, installing));
+  const image = packages.flatMap((each) => imageValues(outputsOf(each, "operator-image")) ?? [])[0];
+  const parts = packages.map((each) => partOf(each, { ...installing, image }));
   return Object.assign({ ready }, ...parts);
 }
 
-type Part<K extends "cli" | "cloudformation" | "terraform" | "helm"> = NonNullable<PortalPackages[K]>;
+type Part<K extends "cli" | "cloudformation" | "terraform" | "helm" | "operatorImage"> = NonNullable<PortalPackages[K]>;
 
-function partOf(row: Package, { managerUrls, deploymentId }: Installing): Omit<PortalPackages, "ready"> {
+function partOf(row: Package, installing: Installing): Omit<PortalPackages, "ready"> {
   switch (row.config.type) {
     case "cli":
       return { cli: cliPart(row, row.config.name) };
     case "cloudformation":
       return { cloudformation: cloudformationPart(row) };
     case "terraform":
-      return { terraform: terraformPart(row, managerUrls) };
+      return { terraform: terraformPart(row, installing.managerUrls) };
     case "helm":
-      return { helm: helmPart(row, row.config.chartName, deploymentId) };
-    // The portal does not offer these: the customer does not install them directly.
+      return { helm: helmPart(row, row.config.chartName, installing) };
     case "operator-image":
+      return { operatorImage: imagePart(row) };
+    // The portal does not offer it: the customer does not install it directly.
     case "sandbox-bundle":
       return {};
   }
@@ -133,15 +137,46 @@ function terraformPart(row: Package, managerUrls: Readonly<Record<string, string
  * the vendor's chart. The placeholder for the namespace is not a valid name, so a command pasted without a change fails
  * with an error.
  */
-function helmPart(row: Package, chartName: string, deploymentId: string | undefined): Part<"helm"> {
+function helmPart(row: Package, chartName: string, { deploymentId, image }: Installing): Part<"helm"> {
   const outputs = outputsOf(row, "helm");
   if (outputs === undefined) return build(row);
   const { chart, version } = outputs;
   const accepting = deploymentId === undefined ? "" : ` --set 'sallyport.deployments.${deploymentId}={YOUR-NAMESPACE}'`;
+  const pulling = image === undefined ? "" : pullingFlags(image);
   const fetching = pastedLine`helm upgrade --install ${chartName} ${chart} --version ${version}`;
   const importing = pastedLine`helm pull ${chart} --version ${version} && helm upgrade --install ${chartName} ./${chartName}-${version}.tgz`;
-  const managerFetchExample = fetching === undefined ? undefined : `${fetching}${accepting}`;
-  const localImportExample = importing === undefined ? undefined : `${importing}${accepting}`;
+  const managerFetchExample = fetching === undefined ? undefined : `${fetching}${pulling}${accepting}`;
+  const localImportExample = importing === undefined ? undefined : `${importing}${pulling}${accepting}`;
   const lines = managerFetchExample !== undefined && localImportExample !== undefined;
   return { ...build(row), outputs, chartRef: chart, ...(lines && { managerFetchExample, localImportExample }) };
+}
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+/** Undefined for an image that was not pushed: its `image` is an address. */
+function imageValues(outputs: ReturnType<typeof outputsOf<"operator-image">>): ChartValues["image"] {
+  if (outputs === undefined || !DIGEST.test(outputs.digest)) return undefined;
+  const [, registry, repository] = /^([^/:@]+(?::\d+)?)\/([^:@]+)$/.exec(outputs.image) ?? [];
+  if (registry === undefined || repository === undefined) return undefined;
+  if (!isTypedWord(registry) || !isTypedWord(repository)) return undefined;
+  return { registry, repository, digest: outputs.digest };
+}
+
+/** The customer's chart has the operator's image of the project, and of its plugins none runs without their values. */
+function pullingFlags({ registry, repository, digest }: NonNullable<ChartValues["image"]>): string {
+  const flags = pastedLine` --set sallyport.image.registry=${registry} --set sallyport.image.repository=${repository} --set sallyport.image.digest=${digest}`;
+  return flags ?? "";
+}
+
+function imagePart(row: Package): Part<"operatorImage"> {
+  const outputs = outputsOf(row, "operator-image");
+  if (outputs === undefined) return build(row);
+  const { archive, digest, plugins } = outputs;
+  const image = imageValues(outputs);
+  return {
+    ...build(row),
+    digest,
+    ...(archive != null && { archive }),
+    values: { ...(image && { image }), ...(plugins != null && { plugins }) },
+  };
 }

@@ -15,11 +15,12 @@ import { customPlugins, putCustom, switchBuiltins, switchCustom } from "./store.
  * @throws PLUGIN_METADATA_INVALID, NAME_TAKEN for a built-in's name, BUNDLE_NOT_UPLOADED, VALIDATION_ERROR
  */
 export async function registerPlugin(
-  { db, now, signal, budgets }: Pick<Call, "db" | "now" | "signal" | "budgets">,
+  call: Pick<Call, "db" | "now" | "signal" | "budgets" | "hooks" | "wake" | "config">,
   storage: BundleStorage,
   projectId: string,
   { metadata, ...plugin }: Registration & { readonly metadata?: Readonly<Record<string, unknown>> | undefined },
 ): Promise<{ readonly enabled: boolean }> {
+  const { db, now, signal, budgets } = call;
   // Check the body's metadata first: it needs no archive.
   if (metadata !== undefined) readMetadata(metadata, plugin);
   refuseBuiltin(plugin.name);
@@ -31,7 +32,9 @@ export async function registerPlugin(
   const row = { ...plugin, project_id: projectId, operations, metadata: verbatim, bundle, registered_at: now };
   return inTransaction(db, { readOnly: false, signal, onRetry: () => undefined }, async (transaction) => {
     await refuseOneTooMany(transaction, budgets, projectId, plugin.name);
-    return putCustom(transaction, row);
+    const put = await putCustom(transaction, row);
+    await tellChanged({ ...call, db: transaction }, projectId);
+    return put;
   });
 }
 
@@ -68,14 +71,23 @@ export async function enableExactly(db: Db, projectId: string, names: readonly s
 
 /** @throws NOT_FOUND also for `debug` and `machines`, which are always enabled and cannot be switched. */
 export async function enablePlugin(
-  db: Db,
+  call: Pick<Call, "db" | "now" | "hooks" | "wake" | "config">,
   projectId: string,
   name: string,
   enabled: boolean,
 ): Promise<{ name: string; builtin: boolean; enabled: boolean }> {
+  const { db } = call;
   const row = { project_id: projectId, name, enabled };
   const builtin = isSwitchableBuiltin(name);
   if (builtin) await switchBuiltins(db, [row]);
   else if (!(await switchCustom(db, row))) throw notFound("plugin");
+  else await tellChanged(call, projectId);
   return { name, builtin, enabled };
+}
+
+async function tellChanged(
+  call: Pick<Call, "db" | "now" | "hooks" | "wake" | "config">,
+  projectId: string,
+): Promise<void> {
+  for (const hook of call.hooks.pluginsChanged) await hook(call, projectId);
 }

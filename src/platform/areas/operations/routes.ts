@@ -32,9 +32,10 @@ export const handlers: Handlers<typeof operationRoutes> = {
     return uploadUrl(bundleStorage(config.objects), project.id, body.name, now);
   },
 
-  async enablePlugin({ db, principal, query, params, body }) {
+  async enablePlugin(call) {
+    const { db, principal, query, params, body } = call;
     const project = await requireOperationsProject(db, principal, query.project);
-    return enablePlugin(db, project.id, params.name, body.enabled);
+    return enablePlugin(call, project.id, params.name, body.enabled);
   },
 
   async getPolicy({ db, principal, query }) {

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { PolicyRule } from "../../../contract/operations/operations.ts";
 import type { Db } from "../../database/db.ts";
 import { json } from "../../database/json.ts";
@@ -11,6 +12,17 @@ export function builtinSwitches(db: Db, projectId: string): Promise<BuiltinPlugi
 
 export function customPlugins(db: Db, projectId: string): Promise<CustomPluginRow[]> {
   return db.selectFrom("custom_plugins").selectAll().where("project_id", "=", projectId).orderBy("name").execute();
+}
+
+/** What the operator's image of the project holds. */
+export function enabledCustomPlugins(db: Db, projectId: string): Promise<CustomPluginRow[]> {
+  return db
+    .selectFrom("custom_plugins")
+    .selectAll()
+    .where("project_id", "=", projectId)
+    .where("enabled", "=", true)
+    .orderBy(sql`name collate "C"`)
+    .execute();
 }
 
 export async function switchBuiltins(db: Db, rows: readonly BuiltinPluginRow[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Expression, type SqlBool, sql } from "kysely";
+import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Static } from "typebox";
 import { BUILD_LEASE_MS, type packageBuilderRoutes } from "../../../contract/packages/package-builder.ts";
 import { PACKAGE_TYPES, type PackageOutputs } from "../../../contract/packages/package-types.ts";
@@ -23,15 +23,22 @@ type Body<K extends keyof typeof packageBuilderRoutes> = Static<(typeof packageB
 /** Error of the step at which a builder fell silent. The package itself continues with the next builder. */
 const SILENT = kept({ ...judged(ABANDONED), message: "The builder fell silent.", retryable: true });
 
+interface Order {
+  readonly among?: Expression<SqlBool>;
+  readonly inTurns?: boolean;
+}
+
 /**
  * Leases packages to a builder: pending ones first, oldest first, then those whose builder fell silent. Two callers
  * never get the same package.
  * @param among over `k`, `packages`: the packages that the builder can build at all.
+ * @param inTurns takes first the packages of the workspace that has had the fewest builds of late, so that one with
+ * hundreds of packages lets the others through.
  */
 export async function lease(
   call: Context,
   { builderId, types = [...PACKAGE_TYPES], limit = 1 }: Body<"lease">,
-  among: Expression<SqlBool> = sql<SqlBool>`true`,
+  { among = sql<SqlBool>`true`, inTurns = false }: Order = {},
 ) {
   refusePeople(call);
   await abandonLapsed(call.db, call.now);
@@ -48,6 +55,7 @@ export async function lease(
         eb.and([eb("k.status", "=", "building"), eb("k.lease_expires_at", "<=", call.now)]),
       ]),
     )
+    .$if(inTurns, (all) => all.orderBy(takenOfLate(call.now)))
     .orderBy((eb) => eb("k.status", "=", "building"))
     .orderBy("k.created_at")
     .orderBy("k.id")
@@ -58,6 +66,27 @@ export async function lease(
   const taken: PackageRow[] = [];
   for (const row of free) taken.push(await take(call, row, builderId));
   return taken;
+}
+
+/** How many packages of the workspace and type were taken within an hour. */
+function takenOfLate(now: Date): RawBuilder<number> {
+  return sql<number>`(
+    select count(*) from packages o
+    where o.workspace_id = k.workspace_id and o.type = k.type and o.locked_at > ${hourBefore(now)}
+  )`;
+}
+
+/** Over `k`: its project has had fewer builds of its type than `limit` within an hour. */
+export function builtLess(limit: number, now: Date): Expression<SqlBool> {
+  return sql<SqlBool>`(
+    select count(*) from packages o
+    where o.workspace_id = k.workspace_id and o.type = k.type and o.locked_at > ${hourBefore(now)}
+      and o.project_id = k.project_id
+  ) < ${limit}`;
+}
+
+function hourBefore(now: Date): Date {
+  return new Date(now.getTime() - 3_600_000);
 }
 
 async function take(call: Context, row: PackageRow, builderId: string): Promise<PackageRow> {

@@ -4,15 +4,17 @@ import { json } from "../../database/json.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
 import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call/call.ts";
+import { failedWith } from "../../kernel/events/outbox.ts";
 import { newId } from "../../kernel/ids.ts";
-import { sha256OfJson } from "../releases/record/fingerprint.ts";
 import { findChannel } from "../releases/record/store.ts";
+import { ended } from "./build.ts";
 import { enabledConfigs } from "./config.ts";
-import { abandoned } from "./store.ts";
+import { type Inputs, inputHash, inputsOf } from "./inputs.ts";
+import { endProgress, SUPERSEDED } from "./progress.ts";
+import { abandoned, updatePackage } from "./store.ts";
+import { BUILDER, buildSleeper } from "./wake.ts";
 
-type Context = Pick<Call, "db" | "now" | "wake">;
-/** The name under which the builder of this process sleeps. */
-export const BUILDER = "builder";
+type Context = Pick<Call, "db" | "now" | "wake" | "config">;
 
 type Owner = Pick<PackageRow, "workspace_id" | "project_id">;
 
@@ -26,7 +28,7 @@ export async function rebuild(call: Context, owner: Owner): Promise<number> {
     .execute();
   const release = (await findChannel(call.db, owner.project_id, PRODUCTION))?.release;
   const wanted = (await configsOf(call, owner)).filter((config) => isBuildable(config, release));
-  for (const config of wanted) await insert(call, owner, config, release);
+  for (const config of wanted) await insert(call, owner, await inputsOf(call, owner.project_id, config, release));
   return wanted.length;
 }
 
@@ -37,9 +39,47 @@ export async function packageProduction(
 ): Promise<void> {
   if (channel.name !== PRODUCTION) return;
   for (const config of await configsOf(call, channel)) {
-    const newest = await newestLive(call, channel.project_id, config.type);
-    if (newest?.build_input_hash !== inputHash(config, release)) await insert(call, channel, config, release);
+    await insertUnlessThere(call, channel, await inputsOf(call, channel.project_id, config, release));
   }
+}
+
+/**
+ * Queues the operator's image after a change of the project's custom plugins, unless it is the same. Builds of an image
+ * that is not wanted any more end, so that at most one waits.
+ */
+export async function rebakeImage(call: Context, projectId: string): Promise<void> {
+  const owner = await call.db
+    .selectFrom("projects")
+    .select(["id as project_id", "workspace_id"])
+    .where("id", "=", projectId)
+    .executeTakeFirstOrThrow();
+  const config = (await configsOf(call, owner)).find(({ type }) => type === "operator-image");
+  if (config === undefined) return;
+  const release = (await findChannel(call.db, projectId, PRODUCTION))?.release;
+  const inputs = await inputsOf(call, projectId, config, release);
+  await cancelOthers(call, projectId, inputs);
+  await insertUnlessThere(call, owner, inputs);
+}
+
+async function cancelOthers(call: Context, projectId: string, inputs: Inputs): Promise<void> {
+  const others = await call.db
+    .selectFrom("packages")
+    .selectAll()
+    .where("project_id", "=", projectId)
+    .where("type", "=", inputs.config.type)
+    .where("status", "in", ["pending", "building"])
+    .where("build_input_hash", "<>", inputHash(inputs))
+    .execute();
+  for (const row of others) {
+    await endProgress(call, row, failedWith(SUPERSEDED));
+    await updatePackage(call.db, row.id, { ...ended(call.now), status: "canceled" });
+    call.wake(buildSleeper(row.id));
+  }
+}
+
+async function insertUnlessThere(call: Context, owner: Owner, inputs: Inputs): Promise<void> {
+  const newest = await newestLive(call, owner.project_id, inputs.config.type);
+  if (newest?.build_input_hash !== inputHash(inputs)) await insert(call, owner, inputs);
 }
 
 async function configsOf({ db }: Context, { project_id }: Owner): Promise<readonly PackageConfig[]> {
@@ -56,17 +96,6 @@ function isBuildable({ type }: PackageConfig, release: ReleaseRow | undefined): 
   return release !== undefined || type === "operator-image";
 }
 
-/** Hash of everything that the result of a build depends on (§7). */
-function inputHash(config: PackageConfig, release: ReleaseRow | undefined): string {
-  const sourceReleaseId = release?.id ?? null;
-  return sha256OfJson({
-    type: config.type,
-    config,
-    sourceReleaseId,
-    setupFingerprints: release?.setup_fingerprints ?? {},
-  });
-}
-
 function newestLive({ db, now }: Context, projectId: string, type: PackageConfig["type"]) {
   return db
     .selectFrom("packages as k")
@@ -79,12 +108,8 @@ function newestLive({ db, now }: Context, projectId: string, type: PackageConfig
     .executeTakeFirst();
 }
 
-async function insert(
-  { db, now, wake }: Context,
-  owner: Owner,
-  config: PackageConfig,
-  release: ReleaseRow | undefined,
-): Promise<void> {
+async function insert({ db, now, wake }: Context, owner: Owner, inputs: Inputs): Promise<void> {
+  const { config } = inputs;
   wake(BUILDER);
   const last = await db
     .selectFrom("packages")
@@ -102,9 +127,9 @@ async function insert(
       type: config.type,
       number: last === undefined ? 0 : last.number + 1,
       status: "pending",
-      source_release_id: release?.id ?? null,
-      setup_fingerprints: json(release?.setup_fingerprints ?? {}),
-      build_input_hash: inputHash(config, release),
+      source_release_id: inputs.sourceReleaseId,
+      setup_fingerprints: json(inputs.setupFingerprints),
+      build_input_hash: inputHash(inputs),
       config: json(config),
       retries: 0,
       created_at: now,

@@ -1,9 +1,19 @@
 import type { BuildEvent } from "../../../contract/packages/package-builder.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Db } from "../../database/db.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
 import { eventState, insertEvent, type NewEventState } from "../../kernel/events/outbox.ts";
+import { kept } from "../../kernel/tenancy/stored-error.ts";
 
 type Context = { readonly db: Db; readonly now: Date };
+
+/** Error of the step at which a build ended because the project's plugins changed. */
+export const SUPERSEDED = kept<StoredError>({
+  code: "PACKAGE_BUILD_FAILED",
+  message: "The project's plugins changed: a new build takes its place.",
+  internal: false,
+  retryable: false,
+});
 
 /** Ends the builder's current step and starts the next one (§13.2). @returns the new event's id. */
 export async function tellProgress(call: Context, row: PackageRow, event: BuildEvent): Promise<string> {

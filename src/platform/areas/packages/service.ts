@@ -15,8 +15,9 @@ import { rebuild } from "./enqueue.ts";
 import { endProgress } from "./progress.ts";
 import { CANCELABLE, statusAt } from "./state.ts";
 import { packagesOf, statusIs, toPackage, updatePackage, VERSION } from "./store.ts";
+import { buildSleeper } from "./wake.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "wake">;
+type Context = Pick<Call, "db" | "now" | "principal" | "wake" | "config">;
 
 const CANCELED = kept<StoredError>({
   code: "PACKAGE_BUILD_FAILED",
@@ -65,5 +66,6 @@ export async function cancelPackage(call: Context, id: string): Promise<PackageR
   const status = statusAt(row, call.now);
   if (!CANCELABLE.includes(status)) throw invalidTransition(status, "canceled", []);
   await endProgress(call, row, failedWith(CANCELED));
+  call.wake(buildSleeper(id));
   return updatePackage(call.db, id, { ...ended(call.now), status: "canceled" });
 }

@@ -95,7 +95,10 @@ export function toPackage(row: Selectable<PackageRow>, principal: Principal, now
   };
 }
 
-/** The given keys whose package is ready, or may still become ready. */
+/**
+ * The given keys whose package is ready, or may still become ready. An operator's image that is ready and names no
+ * archive has none any more.
+ */
 export async function namedPackages(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const idOf = (key: string): string => key.split("/")[1] ?? "";
   const rows = await db
@@ -103,6 +106,7 @@ export async function namedPackages(db: Db, keys: readonly string[]): Promise<Re
     .select("id")
     .where("id", "in", keys.map(idOf))
     .where("status", "not in", ["failed", "canceled"])
+    .where(sql<SqlBool>`(type <> 'operator-image' or status <> 'ready' or outputs ->> 'archive' is not null)`)
     .execute();
   const ids = new Set(rows.map(({ id }) => id));
   return new Set(keys.filter((key) => ids.has(idOf(key))));

@@ -6,7 +6,7 @@ import { meantProject, optionalProject, type ProjectRef, requireProject } from "
 import { pointChannel } from "./promote.ts";
 import { findChannelRow, findRelease } from "./record/store.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake" | "budgets">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake" | "config" | "budgets">;
 
 /** The channels of one project, or by project of all projects that the caller sees when none is named. */
 export async function listChannels(call: Context, ref: string | undefined): Promise<ReleaseChannel[]> {

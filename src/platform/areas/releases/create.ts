@@ -18,7 +18,7 @@ import { fingerprintOf } from "./record/fingerprint.ts";
 import { findChannelRow } from "./record/store.ts";
 
 type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake">;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake" | "config">;
 
 /** §5.1. The first release of a project is promoted to production automatically. */
 export async function createRelease(call: Context, body: Body): Promise<ReleaseRow> {

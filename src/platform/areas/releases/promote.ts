@@ -2,7 +2,7 @@ import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releas
 import type { Call } from "../../kernel/call/call.ts";
 import { actorOf } from "../../kernel/tenancy/principal.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake" | "config">;
 
 /**
  * Points a channel at a release and runs everything that follows, in the caller's transaction (§5.4). If the channel

@@ -2,9 +2,9 @@ import { type SqlBool, sql } from "kysely";
 import { versionOf } from "../../areas/packages/store.ts";
 import type { Db } from "../../database/db.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
+import { CHARTS, packageKey, packagePath } from "../package-link.ts";
 import type { Builder } from "../runner.ts";
 import { packChart } from "./chart.ts";
-import { CHART_CONTENT_TYPE, chartKey, chartPath } from "./chart-link.ts";
 
 export interface HelmParts {
   readonly db: Db;
@@ -18,7 +18,7 @@ export interface HelmParts {
 export function helmBuilder({ db, store, secret, baseUrl }: HelmParts): Builder {
   return {
     type: "helm",
-    buildable: sql<SqlBool>`exists (
+    buildable: () => sql<SqlBool>`exists (
       select from releases r
       where r.id = k.source_release_id and jsonb_typeof(r.stack #> '{kubernetes,chart}') = 'object'
     )`,
@@ -38,8 +38,8 @@ export function helmBuilder({ db, store, secret, baseUrl }: HelmParts): Builder 
       const packed = await packChart(release.chart, { name, description, version, appVersion: release.version });
       const chart = { packageId: row.id, file: `${name}-${version}.tgz` };
       await tell("publishing", { type: "PushingStack", platform: "kubernetes", stack });
-      await store.put(chartKey(chart), packed, CHART_CONTENT_TYPE, signal);
-      return { type: "helm", chart: baseUrl() + chartPath(secret, chart), version };
+      await store.put(packageKey(chart), packed, CHARTS.contentType, signal);
+      return { type: "helm", chart: baseUrl() + packagePath(secret, CHARTS, chart), version };
     },
   };
 }

@@ -31,6 +31,7 @@ import { keptHeartbeats } from "./0021-0030/0030-kept-heartbeats.ts";
 import { joinServers } from "./0031-0040/0031-join-servers.ts";
 import { customerCancels } from "./0031-0040/0032-customer-cancels.ts";
 import { receipts } from "./0031-0040/0033-receipts.ts";
+import { buildsOfLate } from "./0031-0040/0034-builds-of-late.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -66,4 +67,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0031-join-servers": joinServers,
   "0032-customer-cancels": customerCancels,
   "0033-receipts": receipts,
+  "0034-builds-of-late": buildsOfLate,
 };

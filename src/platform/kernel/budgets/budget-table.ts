@@ -128,6 +128,13 @@ export const BUDGETS = {
     size: 64,
     hint: REMOVE,
   }),
+  "workspace-image-archives": rows({
+    what: "archives of operators' images in the object store, of which the newest stay; of one project 3 at most",
+    tenant: "workspace",
+    size: 20,
+    hint: "name a registry for operators' images, or ask for a larger budget",
+    drops: true,
+  }),
   "deployment-join-tokens": limit({
     what: "live join tokens",
     tenant: "deployment",

@@ -19,4 +19,6 @@ export interface CallConfig {
   readonly supportedRegions: Regions | undefined;
   readonly setupTemplateUrl: string | undefined;
   readonly objects: ObjectStore | undefined;
+  /** Digest of the image to which the platform adds plugins. Undefined: builders outside make the operator's images. */
+  readonly baseImage: string | undefined;
 }

@@ -89,8 +89,13 @@ export interface Hooks {
   readonly deploymentTaken: readonly Hook<Pick<DeploymentRow, "id">>[];
   /** A request has pointed a channel at another release. */
   readonly channelMoved: readonly ((
-    call: ChangeCall & Pick<Call, "principal" | "wake">,
+    call: ChangeCall & Pick<Call, "principal" | "wake" | "config">,
     moved: { readonly channel: ReleaseChannelRow; readonly release: ReleaseRow },
+  ) => Promise<void>)[];
+  /** A custom plugin of the project was registered, enabled or disabled. */
+  readonly pluginsChanged: readonly ((
+    call: Pick<Call, "db" | "now" | "wake" | "config">,
+    projectId: string,
   ) => Promise<void>)[];
 }
 

@@ -61,8 +61,11 @@ export interface Answer {
  */
 export async function execute(engine: Engine, request: CheckedRequest): Promise<Answer> {
   const { endpoint } = request;
-  if (endpoint.route.longPoll === true || endpoint.route.callsOut === true)
-    return (await attempt(engine, request, engine.db)).answer;
+  if (endpoint.route.longPoll === true || endpoint.route.callsOut === true) {
+    const { answer, wakes } = await attempt(engine, request, engine.db);
+    for (const sleeper of wakes) engine.waker.wake(sleeper);
+    return answer;
+  }
   const { repeat } = endpoint.route;
   if (repeat !== "key" || request.idempotencyKey === undefined) return transact(engine, request, undefined);
   const { params, query, body } = request.parsed;

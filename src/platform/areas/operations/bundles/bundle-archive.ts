@@ -35,6 +35,30 @@ export async function readArchive(file: string): Promise<Archive> {
   }
 }
 
+/** One file of an archive, as it states its size. The content fails at the first byte beyond that. */
+export interface ArchiveFile {
+  readonly size: number;
+  open(): Promise<Readable>;
+}
+
+/** Gives `work` the file of that name; undefined when there is none. */
+export async function withArchiveFile<T>(
+  file: string,
+  name: string,
+  work: (found: ArchiveFile) => Promise<T>,
+): Promise<T | undefined> {
+  const zip = await openPromise(file, { lazyEntries: true, strictFileNames: true, autoClose: false });
+  try {
+    for await (const entry of zip.eachEntry()) {
+      if (entry.fileName !== name) continue;
+      return await work({ size: entry.uncompressedSize, open: () => zip.openReadStreamPromise(entry) });
+    }
+    return undefined;
+  } finally {
+    zip.close();
+  }
+}
+
 function unfit(message: string): Archive {
   return { metadata: undefined, files: new Set(), issues: [{ path: "bundle", message }] };
 }

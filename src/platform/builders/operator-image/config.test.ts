@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { readPlatformConfig } from "../../platform-config.ts";
+
+const BOTH = { SALLYPORT_PLATFORM_OPERATOR_IMAGE: "/image", SALLYPORT_PLATFORM_IMAGE_TOOL: "/plugin-layer" };
+const REPOSITORY = "SALLYPORT_PLATFORM_IMAGE_REPOSITORY";
+const AUTH = "SALLYPORT_PLATFORM_IMAGE_REGISTRY_AUTH_FILE";
+
+describe("the settings of operators' images", () => {
+  it("need the image and the tool; a registry is for those who have one", () => {
+    expect(readPlatformConfig({}).images).toBeUndefined();
+    for (const name of Object.keys(BOTH)) expect(readPlatformConfig({ [name]: "/x" }).images).toBeUndefined();
+    expect(readPlatformConfig(BOTH).images).toEqual({ base: "/image", tool: "/plugin-layer", registry: undefined });
+    const repository = "registry.example.com:5000/team/operators";
+    expect(readPlatformConfig({ ...BOTH, [REPOSITORY]: repository, [AUTH]: "/auth.json" }).images?.registry).toEqual({
+      repository,
+      authFile: "/auth.json",
+    });
+  });
+
+  it.each(["registry.example.com", "Registry.example.com/a", "a/b:1", "https://a/b", "a/b@sha256:00", "a//b", "-a/b"])(
+    "%j is no repository",
+    (text) => {
+      expect(() => readPlatformConfig({ ...BOTH, [REPOSITORY]: text })).toThrow(`${REPOSITORY} must be a host and`);
+    },
+  );
+
+  it("credentials alone push nothing", () => {
+    expect(() => readPlatformConfig({ ...BOTH, [AUTH]: "/auth.json" })).toThrow(`${REPOSITORY} must be set with`);
+  });
+});

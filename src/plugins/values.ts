@@ -1,0 +1,34 @@
+import type { PluginMetadata } from "./metadata.ts";
+import type { PluginRule } from "./rules.ts";
+import type { Scope, Tier } from "./words.ts";
+
+/** One operation in the chart's values: the customer's word on whether it may run, how it is judged, and its rights. */
+interface OperationValues {
+  readonly enabled: boolean;
+  readonly tier: Tier;
+  readonly scope: Scope;
+  readonly rules: readonly PluginRule[];
+}
+
+/** `plugins` of the chart's values: by the plugin's name, then by the operation's. */
+export type PluginsValues = Readonly<
+  Record<string, { readonly version: string; readonly operations: Readonly<Record<string, OperationValues>> }>
+>;
+
+/** The values that let all operations of the plugins run as they ask for it. The customer strikes out what must not. */
+export function pluginsValues(plugins: readonly PluginMetadata[]): PluginsValues {
+  return Object.fromEntries(
+    plugins.map(({ name, version, operations }) => [
+      name,
+      {
+        version,
+        operations: Object.fromEntries(
+          operations.map(({ name: operation, tier, scope, rules }) => [
+            operation,
+            { enabled: true, tier, scope, rules },
+          ]),
+        ),
+      },
+    ]),
+  );
+}
