@@ -35,6 +35,13 @@ const EVENTS = rule(
   "Tells people what happened as Kubernetes events; a repeated one is counted up by a patch.",
 );
 
+const LAST_RECEIPT = rule(
+  GROUP,
+  ["manageddeployments/status"],
+  ["patch"],
+  "Says which receipt of a deployment is the last one. An admission policy narrows it to that field.",
+);
+
 /**
  * Creates and reads. Never patches or deletes a grant: with patch the agent could approve its own request, with delete it
  * could remove a record.
@@ -102,12 +109,7 @@ function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[
           ["get", "patch"],
           "Reports, and claims a line of a plan before it runs. The spec, where decisions stand, stays out of its reach.",
         ),
-        rule(
-          GROUP,
-          ["manageddeployments/status"],
-          ["patch"],
-          "Says which receipt of a deployment is the last one. An admission policy narrows it to that field.",
-        ),
+        LAST_RECEIPT,
         rule(
           "",
           ["serviceaccounts"],
