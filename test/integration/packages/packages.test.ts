@@ -46,8 +46,8 @@ const tarballOf = (name: string): Promise<Buffer> => readFile(installed.tarballs
 const MAX_BYTES: Readonly<Record<string, number>> = {
   "@sallyport/kube": 110_000,
   "@sallyport/api-client": 155_000,
-  "@sallyport/plugin": 12_000,
-  sallyport: 840_000,
+  "@sallyport/plugin": 7_700,
+  sallyport: 1_020_000,
 };
 
 describe.each(BUILT.map(({ name }) => name))("%s", (name) => {
