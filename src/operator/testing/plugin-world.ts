@@ -14,7 +14,7 @@ import { stopSignal } from "../invocations/stop-signal.ts";
 import type { OperationClient } from "../operations/operation.ts";
 import { FakeCluster } from "./fake-cluster.ts";
 
-export const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments" } as const;
+const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments" } as const;
 const RULES = [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "patch"] }] as const;
 
 interface Logged {
