@@ -28,7 +28,12 @@ const sorted = (objects: readonly Rendered[]): readonly Rendered[] =>
   objects.map(bare).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 
 const PLUGINS: NonNullable<InstallationNames["plugins"]> = [
-  { plugin: "search", name: "look", tier: "read-only", rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] },
+  {
+    plugin: "search",
+    name: "look",
+    tier: "read-only",
+    rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }],
+  },
   {
     ...{ plugin: "search", name: "reindex", tier: "mutating" },
     rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "patch"] }],
@@ -36,7 +41,12 @@ const PLUGINS: NonNullable<InstallationNames["plugins"]> = [
 ];
 const operations = PLUGINS.map(({ name, tier, rules }) => [name, { enabled: true, tier, scope: "namespaced", rules }]);
 const PLUGIN_VALUES = {
-  plugins: { search: { version: "1.2.0", operations: { off: { ...operations[0]?.[1] as object, enabled: false }, ...Object.fromEntries(operations) } } },
+  plugins: {
+    search: {
+      version: "1.2.0",
+      operations: { off: { ...(operations[0]?.[1] as object), enabled: false }, ...Object.fromEntries(operations) },
+    },
+  },
   operator: { resources: { limits: { memory: "512Mi" } } },
 };
 

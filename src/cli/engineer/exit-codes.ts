@@ -14,7 +14,8 @@ export const EXIT_CODES = {
   unavailable: { code: 7, about: "the platform could not be reached or cannot answer now (429, 5xx): try again" },
   notRun: {
     code: 8,
-    about: "access, debug, machines, rollouts: rejected, expired, failed, or ended by another than you; plugin test: it said no, or no cluster",
+    about:
+      "access, debug, machines, rollouts: rejected, expired, failed, or ended by another than you; plugin test: it said no, or no cluster",
   },
   timeout: { code: 9, about: "access, machines, rollouts: --timeout (or --once) ended before it was decided and run" },
   refused: { code: 10, about: "the platform refused the request as it is (400 and other 4xx)" },

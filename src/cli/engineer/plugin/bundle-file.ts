@@ -62,5 +62,7 @@ function metadataIn(bytes: Uint8Array, file: string): unknown {
   } catch (cause) {
     throw new FriendlyError(`${file} is no sound archive of a plugin`, { cause });
   }
-  throw new FriendlyError(isLarge ? large : `${file} has no ${METADATA_FILE}: it was not made by sallyport plugin pack`);
+  throw new FriendlyError(
+    isLarge ? large : `${file} has no ${METADATA_FILE}: it was not made by sallyport plugin pack`,
+  );
 }

@@ -141,7 +141,9 @@ async function test(typed: Typed, signal: AbortSignal): Promise<number> {
   const { kubeconfigOf, runTrial } = await import("./trial.ts");
   const kubeconfig = await kubeconfigOf(typed.text("kubeconfig"), surroundings.env);
   if (kubeconfig === undefined) {
-    surroundings.error(`NOT RUN: there is no kubeconfig. ${titleOf(metadata)} was checked, and nothing else. Name a cluster with --kubeconfig\n`);
+    surroundings.error(
+      `NOT RUN: there is no kubeconfig. ${titleOf(metadata)} was checked, and nothing else. Name a cluster with --kubeconfig\n`,
+    );
     return EXIT_CODES.notRun.code;
   }
   const { loadOperation } = await import("./plugin-loader.ts");

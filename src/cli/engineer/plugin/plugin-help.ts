@@ -1,6 +1,7 @@
 import { describeExitCodes } from "../exit-codes.ts";
 
-export const PLUGIN_SUMMARY = "Makes, checks, tries and uploads a plugin: operations of your own for customers' clusters.";
+export const PLUGIN_SUMMARY =
+  "Makes, checks, tries and uploads a plugin: operations of your own for customers' clusters.";
 
 const FORMAT = "  -o table|json|yaml    form of the answer";
 

@@ -14,8 +14,7 @@ export function trialParams(
   given: readonly string[],
   namespace: string | undefined,
 ): Params {
-  const params: Record<string, unknown> =
-    namespace !== undefined && scope === "namespaced" ? { namespace } : {};
+  const params: Record<string, unknown> = namespace !== undefined && scope === "namespaced" ? { namespace } : {};
   for (const text of given) {
     const [, key, value] = /^([^=]+)=(.*)$/su.exec(text) ?? [];
     if (key === undefined || value === undefined) throw new UsageError(`--params is NAME=VALUE, not ${text}`);

@@ -31,7 +31,9 @@ async function upload(
     readonly uploadUrl: string;
     readonly contentType: string;
   };
-  await told(`uploading ${bytes.length} bytes`, surroundings, () => put(place.uploadUrl, place.contentType, bytes, signal));
+  await told(`uploading ${bytes.length} bytes`, surroundings, () =>
+    put(place.uploadUrl, place.contentType, bytes, signal),
+  );
   const body = { name, version, tier };
   return await told("the platform reads the archive", surroundings, () =>
     call("operations", "registerPlugin", { params: {}, query, body }, signal),
@@ -49,7 +51,10 @@ async function put(
   const sent = fetch(url, { method: "PUT", headers, body: bytes, signal, redirect: "error" });
   const response = await sent.catch((cause: unknown) => {
     if (signal.aborted) throw cause;
-    throw new FriendlyError("the archive could not be uploaded: its store cannot be reached", { cause, ...unavailable });
+    throw new FriendlyError("the archive could not be uploaded: its store cannot be reached", {
+      cause,
+      ...unavailable,
+    });
   });
   await response.body?.cancel();
   if (!response.ok) throw new FriendlyError(`the store of archives answered ${response.status}`, unavailable);
