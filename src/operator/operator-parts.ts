@@ -8,12 +8,12 @@ import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import type { Rights } from "./access/rights.ts";
 import type { AdmissionWatch } from "./admission/admission-watch.ts";
 import type { Caches } from "./caches.ts";
+import type { PluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { OperatorConfig } from "./kernel/config.ts";
 import type { DebugMetrics } from "./kernel/debug-metrics.ts";
 import type { EventPublisher } from "./kernel/event-publisher.ts";
 import type { OperatorMetrics } from "./kernel/metrics.ts";
 import type { RolloutMetrics } from "./kernel/rollout-metrics.ts";
-import type { PluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
 /** What the parts of the operator share. */

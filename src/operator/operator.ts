@@ -19,12 +19,12 @@ import { Rights } from "./access/rights.ts";
 import { AdmissionWatch } from "./admission/admission-watch.ts";
 import { Caches } from "./caches.ts";
 import { operatorControllers } from "./controllers.ts";
+import { pluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { OperatorConfig } from "./kernel/config.ts";
 import { debugMetrics } from "./kernel/debug-metrics.ts";
 import { EventPublisher } from "./kernel/event-publisher.ts";
 import { operatorMetrics } from "./kernel/metrics.ts";
 import { rolloutMetrics } from "./kernel/rollout-metrics.ts";
-import { pluginCatalogue } from "./custom-operations/plugin-catalogue.ts";
 import type { RolloutHands } from "./rollouts/hands/hands.ts";
 
 export interface OperatorTools {

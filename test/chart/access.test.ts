@@ -27,6 +27,29 @@ const keyOf = ({ kind, metadata }: Rendered): string => `${kind} ${metadata.name
 const sorted = (objects: readonly Rendered[]): readonly Rendered[] =>
   objects.map(bare).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 
+const PLUGINS: NonNullable<InstallationNames["plugins"]> = [
+  {
+    plugin: "search",
+    name: "look",
+    tier: "read-only",
+    rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }],
+  },
+  {
+    ...{ plugin: "search", name: "reindex", tier: "mutating" },
+    rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "patch"] }],
+  },
+];
+const operations = PLUGINS.map(({ name, tier, rules }) => [name, { enabled: true, tier, scope: "namespaced", rules }]);
+const PLUGIN_VALUES = {
+  plugins: {
+    search: {
+      version: "1.2.0",
+      operations: { off: { ...(operations[0]?.[1] as object), enabled: false }, ...Object.fromEntries(operations) },
+    },
+  },
+  operator: { resources: { limits: { memory: "512Mi" } } },
+};
+
 describe.each<readonly [string, InstallationNames, object, RenderOptions]>([
   ["the default names", DEFAULT_NAMES, {}, {}],
   [
@@ -42,6 +65,7 @@ describe.each<readonly [string, InstallationNames, object, RenderOptions]>([
     { grantsNamespace: "gate-grants", operator: { serviceAccount: { name: "hand" } } },
     { release: "acme", namespace: "gate-system" },
   ],
+  ["plugins", { ...DEFAULT_NAMES, plugins: PLUGINS }, PLUGIN_VALUES, {}],
   ["approvers that lend", { ...DEFAULT_NAMES, lendingMode: "approver" }, { lending: { mode: "approver" } }, {}],
 ])("with %s, the chart installs what src/crds says", (_case, names, values, options) => {
   const rendered = (): Promise<readonly Rendered[]> =>

@@ -10,6 +10,17 @@ const many = (from: number): readonly string[] => Array.from({ length: 40 }, (_,
 const DOCS = join(import.meta.dirname, "../../docs");
 const EXAMPLES = readdirSync(join(CHART, "ci"));
 
+const READ = { apiGroups: [""], resources: ["pods"], verbs: ["get"] };
+
+/** One operation of a plugin, with room for it. */
+function plugins(rule: object, more: object = {}, name = "search"): object {
+  const operation = { enabled: true, tier: "mutating", scope: "namespaced", rules: [rule], ...more };
+  return {
+    plugins: { [name]: { version: "1", operations: { act: operation } } },
+    operator: { resources: { limits: { memory: "512Mi" } } },
+  };
+}
+
 describe("the schema", () => {
   test.each([
     [{ agent: { replica: 2 } }, "replica"],
@@ -38,6 +49,9 @@ describe("the schema", () => {
     [{ image: { digest: "sha256:short" } }, "digest"],
     [{ operations: { kubernetes: { "cordon-node": { enabled: true, names: ["*"] } } } }, "names"],
     [{ operations: { kubernetes: { "uncordon-node": { enabled: true, names: [""] } } } }, "names"],
+    [{ plugins: { search: { version: "1", operations: { act: { enabled: true, tier: "mutating" } } } } }, "rules"],
+    [plugins({ ...READ, resources: ["*"] }), "resources"],
+    [plugins({ ...READ, verbs: ["impersonate"] }), "verbs"],
     [
       {
         rbac: { scope: "namespaces" },
@@ -178,6 +192,25 @@ describe("a combination that cannot work is refused with what to do", () => {
       {},
       "agent.healthPort and agent.metricsPort are both 8080",
     ],
+    ["a plugin with a name of ours", plugins(READ, {}, "machine-x"), {}, "begin with machine are Sallyport's own"],
+    ["a plugin that reads Secrets", plugins({ ...READ, resources: ["secrets"] }), {}, "it holds credentials"],
+    [
+      "a plugin that gives rights",
+      plugins({ ...READ, apiGroups: ["rbac.authorization.k8s.io"] }),
+      {},
+      "it gives rights",
+    ],
+    ["a plugin that approves", plugins({ ...READ, apiGroups: ["sallyport.dev"] }), {}, "it is Sallyport's own"],
+    ["a plugin that starts pods", plugins({ ...READ, verbs: ["create"] }), {}, "a plugin starts none of its own"],
+    ["a plugin that enters pods", plugins({ ...READ, resources: ["pods/exec"] }), {}, "reaches pods/log, and scale"],
+    [
+      "a plugin that reads and deletes",
+      plugins({ ...READ, verbs: ["delete"] }, { tier: "read-only" }),
+      {},
+      "tier is read-only",
+    ],
+    ["a plugin for the whole cluster", plugins(READ, { scope: "cluster" }), {}, "without a namespace yet"],
+    ["a plugin without memory", { ...plugins(READ), operator: {} }, {}, "operator.resources.limits.memory=416Mi"],
     ["latest", { image: { tag: "latest" } }, {}, "a restart cannot change what runs"],
   ])("%s", async (_case, values, options, words) => {
     const { code, stderr } = await helm.template({ ...REQUIRED, ...values }, options);

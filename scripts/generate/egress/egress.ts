@@ -125,6 +125,8 @@ export function egressPage(): string {
     "## What results of operations may carry",
     `\`body.result\` of a completed command. The operation picks these fields; no object is passed on as it is. All texts together\nhold at most 60,000 characters, and what looks like a secret is cut out before the result is stored in the cluster\n(rules: ${REDACTION_RULES.join(", ")}). That is a pattern match, not a promise: who opens logs to the vendor lets the vendor\nread logs. \`operations.<plugin>.<operation>.enabled=false\` takes an operation away for good, an OperationPolicy with \`deny\`\nfor now.`,
     ...OPERATIONS.flatMap(({ command, result }) => [`### \`${command}\``, resultTable(result)]),
+    "### Operations of plugins",
+    "None, unless `plugins` of the chart enables one. Then the top-level fields that the plugin's metadata lists as `result`, which `sallyport plugin values` prints above its values; every other field is dropped in the cluster, and the bounds above hold.",
     "### Any operation",
     resultTable(RESULT_MARKS),
     "## What never leaves",

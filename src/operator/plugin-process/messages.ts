@@ -16,7 +16,7 @@ export type ToChild =
   | { readonly type: "answer"; readonly id: number; readonly value?: unknown }
   | { readonly type: "refusal"; readonly id: number; readonly status: number; readonly message: string };
 
-export const CALL_VERBS = ["get", "list", "create", "patch", "delete", "podLogs"] as const;
+const CALL_VERBS = ["get", "list", "create", "patch", "delete", "podLogs"] as const;
 export type CallVerb = (typeof CALL_VERBS)[number];
 
 /** A request that the plugin asks for. Its arguments are checked where it is carried out. */

@@ -12,14 +12,9 @@ import { watchMemory } from "./memory-watch.ts";
 import { type CallMessage, type FromChild, readMessage, type ToChild } from "./messages.ts";
 
 /** Why a plugin's process was ended by the operator, or ended in a way that says nothing. The set is closed. */
-export type PluginFaultCode =
-  | "PLUGIN_NOT_STARTED"
-  | "PLUGIN_ENDED"
-  | "PLUGIN_MESSAGE"
-  | "PLUGIN_FLOOD"
-  | "PLUGIN_MEMORY";
+type PluginFaultCode = "PLUGIN_NOT_STARTED" | "PLUGIN_ENDED" | "PLUGIN_MESSAGE" | "PLUGIN_FLOOD" | "PLUGIN_MEMORY";
 
-export class PluginFault extends Error {
+class PluginFault extends Error {
   override readonly name = "PluginFault";
   readonly code: PluginFaultCode;
 

@@ -7,14 +7,14 @@ import type { Logger } from "../../base/log.ts";
 import { redactText } from "../../crds/redact.ts";
 import type { EnabledOperation } from "../../plugins/enabled-plugins.ts";
 import type { PluginOperation } from "../../plugins/metadata.ts";
+import { pluginOperation } from "../custom-operations/plugin-operation.ts";
+import { Turns } from "../custom-operations/turns.ts";
 import { execute, type Outcome } from "../invocations/execution.ts";
 import { stopSignal } from "../invocations/stop-signal.ts";
 import type { OperationClient } from "../operations/operation.ts";
-import { pluginOperation } from "../custom-operations/plugin-operation.ts";
-import { Turns } from "../custom-operations/turns.ts";
 import { FakeCluster } from "./fake-cluster.ts";
 
-export const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments" } as const;
+const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments" } as const;
 const RULES = [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "patch"] }] as const;
 
 interface Logged {

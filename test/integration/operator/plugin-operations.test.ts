@@ -45,11 +45,7 @@ const METADATA = {
   tier: "mutating",
   description: "For a test.",
   module: "plugin.mjs",
-  operations: [
-    declared("mark", [DEPLOYMENTS]),
-    declared("more", [DEPLOYMENTS, PODS]),
-    declared("off", [DEPLOYMENTS]),
-  ],
+  operations: [declared("mark", [DEPLOYMENTS]), declared("more", [DEPLOYMENTS, PODS]), declared("off", [DEPLOYMENTS])],
 };
 
 const MODULE = `import { defineOperation } from "@sallyport/plugin";
@@ -57,6 +53,8 @@ const WEB = { group: "apps", version: "v1", plural: "deployments" };
 const mark = defineOperation({
   async run({ client, params }) {
     const key = { namespace: params.namespace, name: "web" };
+    // As long as nothing was answered, a refusal is taken for a role that is not seen yet, and the run begins again.
+    await client.get(WEB, key);
     return client.patch(WEB, key, JSON.parse(params.patch)).then(() => ({ said: "done" }), (error) => ({ said: error.status + " " + error.message }));
   },
   async verify({ client, params }, done) {
@@ -106,10 +104,18 @@ test("an approved operation of a plugin runs as the grant's account, and says it
 });
 
 test.each([
-  ["an image", { spec: { template: { spec: { containers: [{ name: "web", image: "other" }] } } } }, "nothing of its pods"],
+  [
+    "an image",
+    { spec: { template: { spec: { containers: [{ name: "web", image: "other" }] } } } },
+    "nothing of its pods",
+  ],
   ["an account", { spec: { template: { spec: { serviceAccountName: "other" } } } }, "nothing of its pods"],
   ["an annotation of pods", { spec: { template: { metadata: { annotations: { a: "b" } } } } }, "nothing of its pods"],
-  ["an owner", { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "x" }] } }, "nothing of its pods"],
+  [
+    "an owner",
+    { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "x" }] } },
+    "nothing of its pods",
+  ],
   ["2000 replicas", { spec: { replicas: 2_000 } }, "at most 1000 replicas"],
 ])("the account of a plugin that may patch workloads gives one no %s", async (_, patch, words) => {
   const result = await marked(patch);
@@ -127,7 +133,10 @@ test.each([
   const grant = await world.ask([{ command, params }], risk);
   const shown = await world.grant(grant, (each) => condition(each, "Permitted")?.startsWith("False") === true);
   expect(condition(shown, "Permitted")).toBe(`False/${permitted}`);
-  await world.decide(grant, { approvedForMinutes: 30, ...(risk === "destructive" && { approvedPlanHash: grant.spec.planHash }) });
+  await world.decide(grant, {
+    approvedForMinutes: 30,
+    ...(risk === "destructive" && { approvedPlanHash: grant.spec.planHash }),
+  });
   await world.grant(grant, ({ status }) => status?.state === "Approved");
   const ended = await world.ended(await world.invoke(command, params, { grantName: grant.metadata.name, tier: risk }));
   expect([ended.status?.state, condition(ended, "Authorized")]).toEqual(["Held", `False/${reason}`]);

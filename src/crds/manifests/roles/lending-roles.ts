@@ -1,7 +1,7 @@
 import { type InstallationNames, operationRole } from "../../group.ts";
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import { inScope } from "../../operations/catalog.ts";
-import { pluginRoleName } from "../../plugin-role.ts";
+import { pluginRoleName } from "../../operations/plugin-rules.ts";
 import { type ExplainedRule, rule, type ShippedRole } from "./shipped-role.ts";
 
 const RBAC = "rbac.authorization.k8s.io";

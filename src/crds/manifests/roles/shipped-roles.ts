@@ -1,7 +1,7 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import type { PolicyRule } from "../../operations/operation.ts";
-import { pluginRoleName, pluginRoleRules } from "../../plugin-role.ts";
+import { pluginRoleName, pluginRoleRules } from "../../operations/plugin-rules.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
 import { metricsRoles } from "./metrics-roles.ts";

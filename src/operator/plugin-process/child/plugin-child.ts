@@ -79,7 +79,11 @@ function clockUntil(signal: AbortSignal): PluginClock {
     sleep: (ms) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(resolve, Math.min(Math.max(ms, 0), LONGEST_SLEEP_MS));
-        signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+        const stop = (): void => {
+          clearTimeout(timer);
+          reject(signal.reason);
+        };
+        signal.addEventListener("abort", stop, { once: true });
       }),
   };
 }
