@@ -51,6 +51,7 @@ onEachDatabase(
         brand: null,
         envPrefix: null,
         labelDomain: null,
+        plugins: [],
       });
       await promote(site, one);
       expect(await site.packages()).toHaveLength(6);
