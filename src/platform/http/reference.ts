@@ -46,8 +46,9 @@ const PAGE = `<!doctype html>
 
 /**
  * `defaultModelsExpandDepth` 0: the list of all schemas is closed until a reader opens it, because drawing it takes a
- * browser seconds. `syntaxHighlight` false: its colours are too faint. `validatorUrl` null: the viewer would otherwise send the document's address to a server of its authors.
- * The viewer gives its choices no names, without which a screen reader calls all of them the same.
+ * browser seconds. `syntaxHighlight` false: its colours are too faint. `validatorUrl` null: the viewer would otherwise
+ * send the document's address to a server of its authors. The viewer gives some choices no name, and a screen reader
+ * could not tell what they choose.
  */
 const START = `SwaggerUIBundle({
   url: "v1/openapi.json",
@@ -61,7 +62,7 @@ const START = `SwaggerUIBundle({
   persistAuthorization: false,
   syntaxHighlight: false,
 });
-const NAMES = { "#servers": "Server", ".examples-select-element": "Example", select: "Choice" };
+const NAMES = { "#servers": "Server", ".examples-select-element": "Example" };
 new MutationObserver(() => {
   for (const [which, name] of Object.entries(NAMES)) {
     for (const each of document.querySelectorAll(which + ":not([aria-label])")) each.setAttribute("aria-label", name);
