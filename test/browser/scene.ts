@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import axe from "axe-core";
+import type axe from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 
 /** The narrowest telephone. */
@@ -50,10 +50,14 @@ export class Scene {
     });
   }
 
-  /** Breaches of rules that axe calls serious or critical, in light and in dark, as `rule: target`. */
-  async axe(): Promise<readonly string[]> {
+  /**
+   * Breaches of rules that axe calls serious or critical, as `rule: target`.
+   *
+   * @param schemes those that the page has colours for
+   */
+  async axe(schemes: readonly ("light" | "dark")[] = ["light", "dark"]): Promise<readonly string[]> {
     const found = new Set<string>();
-    for (const colorScheme of ["light", "dark"] as const) {
+    for (const colorScheme of schemes) {
       await this.page.emulateMedia({ colorScheme });
       for (const each of await this.#axeNow()) found.add(`${each} (${colorScheme})`);
     }

@@ -15,6 +15,7 @@ export const NON_API_ROUTES = [
   ...PACKAGE_FILE_ROUTES,
   ...SETUP_ROUTES,
   ...PORTAL_ROUTES,
+  ...INVITE_ROUTES,
 ].map(({ method, path }) => ({
   route: { method, path },
 }));

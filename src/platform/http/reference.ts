@@ -44,18 +44,30 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** `validatorUrl` null: the viewer would otherwise send the document's address to a server of its authors. */
+/**
+ * `defaultModelsExpandDepth` 0: the list of all schemas is closed until a reader opens it, because drawing it takes a
+ * browser seconds. `syntaxHighlight` false: its colours are too faint. `validatorUrl` null: the viewer would otherwise
+ * send the document's address to a server of its authors. The viewer gives some choices no name, and a screen reader
+ * could not tell what they choose.
+ */
 const START = `SwaggerUIBundle({
   url: "v1/openapi.json",
   dom_id: "#reference",
   deepLinking: true,
   docExpansion: "none",
+  defaultModelsExpandDepth: 0,
   filter: true,
   tagsSorter: "alpha",
   validatorUrl: null,
   persistAuthorization: false,
-  onComplete: () => document.getElementById("servers")?.setAttribute("aria-label", "Server"),
+  syntaxHighlight: false,
 });
+const NAMES = { "#servers": "Server", ".examples-select-element": "Example" };
+new MutationObserver(() => {
+  for (const [which, name] of Object.entries(NAMES)) {
+    for (const each of document.querySelectorAll(which + ":not([aria-label])")) each.setAttribute("aria-label", name);
+  }
+}).observe(document.getElementById("reference"), { childList: true, subtree: true });
 `;
 
 /** What the viewer's own colours lack: 4.5 to 1 between text and background, and a mark on what has the focus. */
@@ -67,14 +79,16 @@ const READABLE = `
 .swagger-ui .btn.authorize svg { fill: #15633a; }
 .swagger-ui .btn.cancel { color: #a61b1b; border-color: #a61b1b; }
 .swagger-ui .btn.execute { background: #1d4ed8; border-color: #1d4ed8; }
-.swagger-ui .opblock-get .opblock-summary-method { background: #1d4ed8; }
-.swagger-ui .opblock-post .opblock-summary-method { background: #15633a; }
-.swagger-ui .opblock-put .opblock-summary-method { background: #7a4b00; }
-.swagger-ui .opblock-patch .opblock-summary-method { background: #0f5e59; }
-.swagger-ui .opblock-delete .opblock-summary-method { background: #a61b1b; }
+.swagger-ui .opblock.opblock-get .opblock-summary-method { background: #1d4ed8; }
+.swagger-ui .opblock.opblock-post .opblock-summary-method { background: #15633a; }
+.swagger-ui .opblock.opblock-put .opblock-summary-method { background: #7a4b00; }
+.swagger-ui .opblock.opblock-patch .opblock-summary-method { background: #0f5e59; }
+.swagger-ui .opblock.opblock-delete .opblock-summary-method { background: #a61b1b; }
 .swagger-ui .parameter__name.required::after, .swagger-ui .parameter__name.required span { color: #a61b1b; }
 .swagger-ui .parameter__in, .swagger-ui .prop-format, .swagger-ui .response-control-media-type__accept-message,
 .swagger-ui .tab li, .swagger-ui .json-schema-2020-12__attribute { color: #4b5563; }
+.swagger-ui .opblock .opblock-summary { flex-wrap: wrap; }
+.swagger-ui .opblock-body, .swagger-ui .opblock-summary-path { max-width: 100%; overflow-x: auto; overflow-wrap: anywhere; }
 .swagger-ui .filter .operation-filter-input { width: 100%; box-sizing: border-box; }
 .swagger-ui :focus-visible { outline: 3px solid #b45309; outline-offset: 2px; }
 `;
