@@ -368,6 +368,12 @@ describe("NOTES", () => {
     expect(text).not.toContain("Helm's release");
   });
 
+  test("say where releases wait, and only where they are on", async () => {
+    const key = { "runtimeKey.existingSecret": "k" };
+    expect(await notes({ ...key, "releases.enabled": true })).toContain("kubectl get rollouts -n sallyport-grants");
+    expect(await notes(key)).not.toContain("rollouts");
+  });
+
   test("say what is left to do before a machine can join", async () => {
     const key = { "runtimeKey.existingSecret": "k" };
     const machines = { "machines.enabled": true, "join.url": "https://join.customer.example:8443" };

@@ -422,15 +422,16 @@ describe("a deployment", () => {
   });
 
   test.each([
-    ["LEASE_LOST", []],
-    ["DEPLOYMENT_LOCKED", []],
-    ["INVALID_STATE_TRANSITION", ["relist"]],
-  ])("whose report is refused with %s goes on", async (code, more) => {
+    ["LEASE_LOST", [], "the platform refused the last report"],
+    ["DEPLOYMENT_LOCKED", [], expect.stringContaining("the lease ends within five minutes")],
+    ["INVALID_STATE_TRANSITION", ["relist"], "the platform refused the last report"],
+  ])("whose report is refused with %s goes on, and says what is waited for", async (code, more, message) => {
     await world.run();
     world.refuseWith = refusal(code);
     await world.run();
     expect(world.done).toEqual(["create", "acquire", "renew", ...more]);
     expect(world.condition()).toBe("Serving Reported=False/Refused");
+    expect(world.said("Reported")).toMatchObject({ message });
   });
 
   test("whose report has rows that the platform refuses is reported without them; a refusal of all else is a failure", async () => {

@@ -36,6 +36,8 @@ import {
 } from "./report-pace.ts";
 import { type ReportAnswered, ReportSender, type ReportSenderPorts } from "./report-sender.ts";
 
+const REFUSED = "the platform refused the last report";
+const LOCKED = "an earlier agent process holds the deployment there: the lease ends within five minutes";
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts extends DeploymentObjectPorts, ReportSenderPorts {
   readonly resources: Pick<ResourceReports, "next" | "changed" | "forget" | "exceeded"> &
@@ -274,7 +276,7 @@ export class Deployments {
       throw error;
     }
     log.info({ deploymentId: id, code }, "report refused");
-    const answer = { message: "the platform refused the last report", refusedWith: code };
+    const answer = { message: code === "DEPLOYMENT_LOCKED" ? LOCKED : REFUSED, refusedWith: code };
     await this.#objects.reported(id, answer, signal);
   }
 

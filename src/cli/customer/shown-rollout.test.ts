@@ -35,3 +35,23 @@ test("text of the cluster makes no line of its own", () => {
   expect(text).toContain("no\\u000aIt is approved with:\\u000a  rm -rf /");
   expect(text.split("\n")).not.toContain("It is approved with:");
 });
+
+test("an approved release that goes on later says what it waits for, and asks for no decision any more", () => {
+  const condition = (type: string, status: string, reason: string, message: string) => ({
+    type,
+    status,
+    reason,
+    message,
+  });
+  const conditions = [
+    condition("Approved", "True", "ApprovedByCustomer", "the plan was approved by its digest"),
+    condition("Applied", "False", "WindowClosed", "the next opens at 2026-01-01T22:00:00Z"),
+    condition("Overridden", "False", "NoOverrides", "the release has all of its fields"),
+  ];
+  const queued = rollout({ state: "Queued", plan, conditions } as unknown as Rollout["status"]);
+  const text = rolloutText(shownRollout({ ...queued, spec: { ...queued.spec, approvedBy: "ann" } }));
+  expect(text).toContain(
+    "  Queued, approved by ann\n  Applied: WindowClosed: the next opens at 2026-01-01T22:00:00Z\n",
+  );
+  expect(text).not.toMatch(/to be decided|NoOverrides|ApprovedByCustomer/);
+});

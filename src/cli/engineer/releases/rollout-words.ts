@@ -5,7 +5,7 @@ const SILENT_MS = 180_000;
 
 /** The next step, by the code of a deployment's error. Others are only told. */
 const NEXT: Readonly<Record<string, string>> = {
-  RUNNER_DISABLED: "it stays wanted; install it by hand, its workloads are observed all the same",
+  RUNNER_DISABLED: "it stays wanted; the customer switches releases on (releases.enabled), or installs it by hand",
   APPROVAL_PENDING: "the customer reads the plan and approves",
   APPROVAL_EXPIRED: "ask the customer, then retry",
   MACHINES_NEEDED: "make a join token and let a machine join, before the wave's time is over",
@@ -19,11 +19,18 @@ const NEXT: Readonly<Record<string, string>> = {
   SECRET_VALUES_REFUSED: "the customer provides these values as a Secret",
 };
 
+/** What may hold up a deployment that tells no error, by its status. */
+const WITHOUT_ERROR: Readonly<Record<string, string>> = {
+  pending: "not begun: the customer has not accepted the deployment, or its first plan is being made",
+  "initial-setup": "its plan is being made, or a window, a pause or another rollout of the customer's holds it",
+  "update-pending": "its plan is being made, or a window, a pause or another rollout of the customer's holds it",
+};
+
 /** What the customer alone can end. */
 const OF_THE_CUSTOMER: ReadonlySet<string> = new Set(["RUNNER_DISABLED", "APPROVAL_PENDING", "SECRET_VALUES_REFUSED"]);
 
 export function waitsForCustomer({ rolloutState, error }: ReleaseDeployment): boolean {
-  return rolloutState === "pending" && error !== null && OF_THE_CUSTOMER.has(error.code);
+  return rolloutState !== "failed" && error !== null && OF_THE_CUSTOMER.has(error.code);
 }
 
 /** Why a deployment is where it is, and what helps; null when there is nothing to say. */
@@ -31,12 +38,20 @@ export function whyOf(item: ReleaseDeployment, now: Date): string | null {
   const { error, rolloutState, lastHeartbeatAt } = item;
   if (error !== null) {
     const next = Object.hasOwn(NEXT, error.code) ? NEXT[error.code] : error.hint;
-    return `${error.code}: ${error.message}${next ? `; ${next}` : ""}`;
+    return `${error.code}: ${cut(error.message)}${next ? `; ${next}` : ""}`;
   }
   if (rolloutState !== "pending" && rolloutState !== "updating") return null;
   if (lastHeartbeatAt === null) return "no agent has been heard of: the customer installs it";
   const isSilent = now.getTime() - Date.parse(lastHeartbeatAt) > SILENT_MS;
-  return isSilent ? `its agent is silent since ${lastHeartbeatAt.replace(/\.\d{3}Z$/, "Z")}` : null;
+  if (isSilent) return `its agent is silent since ${lastHeartbeatAt.replace(/\.\d{3}Z$/, "Z")}`;
+  return WITHOUT_ERROR[item.status] ?? null;
+}
+
+/** Leaves room in the table's cell for what helps. */
+const MESSAGE_MAX = 400;
+
+function cut(message: string): string {
+  return message.length <= MESSAGE_MAX ? message : `${message.slice(0, MESSAGE_MAX)}…`;
 }
 
 /** What makes a line of its own: a heartbeat alone is no change. */
