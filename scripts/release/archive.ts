@@ -37,7 +37,7 @@ export async function tarOf(entries: readonly Entry[], at: number): Promise<Buff
       if (!folders.has(name)) archive.entry({ name: `${name}/`, type: "directory", mode: 0o755, mtime });
       folders.add(name);
     }
-    if ("link" in entry) archive.entry({ name: entry.path, type: "symlink", linkname: entry.link, mtime });
+    if ("link" in entry) archive.entry({ name: entry.path, type: "symlink", linkname: entry.link, mode: 0o777, mtime });
     else archive.entry({ name: entry.path, mode: entry.isExecutable ? 0o755 : 0o644, mtime }, entry.content as Buffer);
   }
   archive.finalize();

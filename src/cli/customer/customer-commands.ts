@@ -1,10 +1,10 @@
 import type { Command } from "../kernel/command.ts";
-import { versionCommand } from "../kernel/version-command.ts";
+import { versionCommandOf } from "../kernel/version-command.ts";
 import { approveCommand } from "./approve-command.ts";
 import { LOOKS, OTHERS } from "./customer-verbs.ts";
 import { commandOf } from "./verb.ts";
 
 /** `kubectl sallyport …`: what an approver does in a day, with nothing but a kubeconfig. */
 export function customerCommands(program: string): readonly Command[] {
-  return [...LOOKS.map(commandOf), approveCommand(program), ...OTHERS.map(commandOf), versionCommand];
+  return [...LOOKS.map(commandOf), approveCommand(program), ...OTHERS.map(commandOf), versionCommandOf(program)];
 }
