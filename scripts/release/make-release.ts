@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { buildPackage } from "../packages/build-package.ts";
 import { folderOf, PACKAGES, type Package, PROGRAM } from "../packages/package-table.ts";
 import { releasedChart } from "./chart.ts";
-import { releasedImage } from "./image.ts";
+import { releasedImage, type SystemLayers } from "./image.ts";
 import { releasedPlugin } from "./krew.ts";
 import { type Made, type Making, ROOT } from "./making.ts";
 import { releasedPackage } from "./npm-packages.ts";
@@ -59,9 +59,10 @@ const MAKERS: Readonly<Record<ReleasePart, (making: Making, options: ReleaseOpti
   chart: releasedChart,
   images: async (making) => {
     const made: (readonly [string, Uint8Array | string])[] = [];
+    const systemLayers: SystemLayers = {};
     let digests = "";
     for (const part of ["cluster", "platform"] as const) {
-      const { artifact, sboms } = await releasedImage(part, making);
+      const { artifact, sboms } = await releasedImage(part, systemLayers, making);
       const name = `images/${IMAGE_NAMES[part]}-${making.version}`;
       made.push([`${name}.oci.tar`, await ociArchive(artifact, making.version)]);
       for (const each of ARCHITECTURES) made.push([`${name}-${each}.cdx.json`, sboms[each]]);
