@@ -81,7 +81,9 @@ async function readOne(path: string): Promise<Kubeconfig> {
     };
   } catch (cause) {
     // biome-ignore lint/style/useErrorCause: a parser's words quote the file, which may hold a token.
-    throw new Error(`kubeconfig ${path} cannot be read: ${cause instanceof Error ? reasonOf(cause) : "it is no mapping"}`);
+    throw new Error(
+      `kubeconfig ${path} cannot be read: ${cause instanceof Error ? reasonOf(cause) : "it is no mapping"}`,
+    );
   }
 }
 

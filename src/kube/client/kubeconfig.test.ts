@@ -47,7 +47,11 @@ test.each<readonly [string, Written, RegExp]>([
   ["no cluster of that name", { more: { clusters: [] } }, /names no cluster for context it$/],
   ["a user without anything", {}, /gives user ann no way in: it needs a token, /],
   ["a token file that is not there", { user: { tokenFile: "/t" } }, /no way in: token file \/t cannot be read/],
-  ["another user to act as", { user: { token: "t", as: "root" } }, /no way in: it acts as another user \(as, as-groups\)/],
+  [
+    "another user to act as",
+    { user: { token: "t", as: "root" } },
+    /no way in: it acts as another user \(as, as-groups\)/,
+  ],
   ["a provider of old", { user: provider("gcp") }, /no way in: its auth-provider gcp is not known here.*exec plugin/],
   ["OIDC without a token", { user: provider("oidc") }, /id-token is missing or has expired.*log in again.*exec plugin/],
   ["OIDC with something else", { user: provider("oidc", { "id-token": "abc" }) }, /id-token is missing or has expired/],
@@ -120,7 +124,10 @@ test("several files are one: of each name the first file's counts, paths start a
 test("a program is told of the cluster, and asked again after a 401", async () => {
   const asked = join(folder, "asked");
   const exec = await program(`echo "$KUBERNETES_EXEC_INFO" >> ${asked}; echo '{"status": {"token": "t"}}'`);
-  const config = { clusters: [{ name: "it", cluster: { server: "https://127.0.0.1:1" } }], users: [{ name: "ann", user: exec }] };
+  const config = {
+    clusters: [{ name: "it", cluster: { server: "https://127.0.0.1:1" } }],
+    users: [{ name: "ann", user: exec }],
+  };
   const contexts = [{ name: "it", context: { cluster: "it", user: "ann" } }];
   await writeFile(join(folder, "told"), JSON.stringify({ ...config, contexts, "current-context": "it" }));
   const { credentials } = await loadKubeconfig([join(folder, "told")], undefined, new FakeClock());

@@ -1,7 +1,7 @@
 import { delimiter } from "node:path";
 import type { User } from "@kubernetes/client-node";
 import type { Clock } from "../../base/clock.ts";
-import { type Credentials, fixed, fixedToken, TokenFile, type TlsOptions } from "./credentials.ts";
+import { type Credentials, fixed, fixedToken, type TlsOptions, TokenFile } from "./credentials.ts";
 import { ExecCredentials } from "./exec-credentials.ts";
 import { type KubeconfigUser, pemOf, readKubeconfig } from "./kubeconfig-files.ts";
 
@@ -95,7 +95,9 @@ async function identityOf(
 function ofProvider({ authProvider }: User, clock: Clock): Credentials {
   if (!authProvider) return fixed(undefined);
   if (authProvider.name !== "oidc") {
-    throw new Error(`its auth-provider ${authProvider.name} is not known here, nor to kubectl since 1.26; name an exec plugin`);
+    throw new Error(
+      `its auth-provider ${authProvider.name} is not known here, nor to kubectl since 1.26; name an exec plugin`,
+    );
   }
   const token = authProvider.config?.["id-token"];
   const authorization = async (): Promise<string> => {

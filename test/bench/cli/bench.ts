@@ -32,7 +32,13 @@ export async function benchCli({ runs, say }: Options, signal: AbortSignal): Pro
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   stack.defer(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const env = { ...process.env, HOME: folder, SALLYPORT_URL: url, SALLYPORT_KEY: "none", KUBECONFIG: join(folder, "none") };
+  const env = {
+    ...process.env,
+    HOME: folder,
+    SALLYPORT_URL: url,
+    SALLYPORT_KEY: "none",
+    KUBECONFIG: join(folder, "none"),
+  };
 
   say("building the package, and the files of the platform's image");
   const built = await buildPackage(PROGRAM, folder);
@@ -55,7 +61,8 @@ export async function benchCli({ runs, say }: Options, signal: AbortSignal): Pro
     await measure("kubectl version --client", [kubectl, "version", "--client"]);
     await measure("node, an empty program", [node, "-e", "0"]);
     for (const [way, { of }] of Object.entries(ways)) {
-      for (const word of ["version", "projects list"] as const) await measure(`${word}, ${way}`, [...of, ...word.split(" ")]);
+      for (const word of ["version", "projects list"] as const)
+        await measure(`${word}, ${way}`, [...of, ...word.split(" ")]);
     }
     await measure("requests, package", [node, join(built, "kubectl-sallyport.mjs"), "requests"]);
   }
@@ -79,5 +86,8 @@ async function cpuSeconds(command: readonly string[], env: NodeJS.ProcessEnv, si
   const script = 'TIMEFORMAT="%U %S"; time "$@" > /dev/null 2>&1 < /dev/null';
   // A command that fails is measured too: `requests` has no cluster to ask.
   const { stderr } = await run("bash", ["-c", `${script}; exit 0`, "bash", ...command], { env, signal });
-  return stderr.trim().split(" ").reduce((sum, part) => sum + Number(part), 0);
+  return stderr
+    .trim()
+    .split(" ")
+    .reduce((sum, part) => sum + Number(part), 0);
 }

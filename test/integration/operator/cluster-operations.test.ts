@@ -154,19 +154,22 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
       expect(await eventually(lentWide, (left) => left.length === 0)).toEqual([]);
     });
 
-    test.runIf(lendingMode === "approver")("sallyport approve lends in the whole cluster, as the approver", async () => {
-      const { metadata } = await world.ask([line("node-2")], "mutating");
-      const asked = await world.grant({ metadata } as never, ({ status }) => (status?.bindings ?? []).length > 0);
-      const file = cluster().kubeconfigFor({ user: APPROVER });
-      const typed = ["approve", metadata.name, "--minutes", "30", "--yes", "--kubeconfig", file];
-      const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...typed]);
-      expect(stdout).toContain(`${CORDON} is lent in the whole cluster\n`);
-      const run = await world.invoke("kubernetes/cordon-node", { name: "node-2" }, granted(asked));
-      expect((await world.ended(run)).status?.state).toBe("Succeeded");
-      expect(await isCordoned("node-2")).toBe(true);
-      expect((await carriedOut(line("node-2", "uncordon-node"))).status?.state).toBe("Succeeded");
-      expect(await eventually(lentWide, (left) => left.length === 0)).toEqual([]);
-    });
+    test.runIf(lendingMode === "approver")(
+      "sallyport approve lends in the whole cluster, as the approver",
+      async () => {
+        const { metadata } = await world.ask([line("node-2")], "mutating");
+        const asked = await world.grant({ metadata } as never, ({ status }) => (status?.bindings ?? []).length > 0);
+        const file = cluster().kubeconfigFor({ user: APPROVER });
+        const typed = ["approve", metadata.name, "--minutes", "30", "--yes", "--kubeconfig", file];
+        const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...typed]);
+        expect(stdout).toContain(`${CORDON} is lent in the whole cluster\n`);
+        const run = await world.invoke("kubernetes/cordon-node", { name: "node-2" }, granted(asked));
+        expect((await world.ended(run)).status?.state).toBe("Succeeded");
+        expect(await isCordoned("node-2")).toBe(true);
+        expect((await carriedOut(line("node-2", "uncordon-node"))).status?.state).toBe("Succeeded");
+        expect(await eventually(lentWide, (left) => left.length === 0)).toEqual([]);
+      },
+    );
 
     test("a hostile platform and a stolen agent cordon nothing but the node of an approved plan, once", async () => {
       const grant = await world.approved([line("node-1")]);

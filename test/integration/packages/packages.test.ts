@@ -28,6 +28,10 @@ let folder = "";
 let installed: InstalledPackages;
 let nodes: readonly string[] = [process.execPath];
 beforeAll(async () => {
+  if (!isLong) {
+    const what = "@sallyport/api-client, types under two versions of TypeScript, and the oldest Node.js";
+    process.stdout.write(`LEFT OUT, only npm run test:long has them: ${what}\n`);
+  }
   folder = await mkdtemp(join(tmpdir(), "sallyport-packages-"));
   const others = isLong ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`] : [];
   installed = await installPackages(folder, BUILT, ["prom-client@15", ...others]);

@@ -11,10 +11,10 @@ import { parse } from "yaml";
 import { installRecipe } from "../../../lab/cluster/go-build.ts";
 import { ensureRecipe, findPrograms } from "../../../lab/cluster/programs.ts";
 import { makeRelease, RELEASE_PARTS, type ReleasePart } from "../../../scripts/release/make-release.ts";
-import { craneProgram, pushRelease } from "../../../scripts/release/push.ts";
 import type { Making } from "../../../scripts/release/making.ts";
+import { craneProgram, pushRelease } from "../../../scripts/release/push.ts";
 import { isLong, long } from "../../../src/base/testing/long.ts";
-import { runHelm, helmProgram } from "../../chart/helm.ts";
+import { helmProgram, runHelm } from "../../chart/helm.ts";
 
 // A release twice: the same bytes. Each change makes chart and plugin; packages and images, which take minutes, are of a long run.
 
@@ -27,7 +27,8 @@ let folder = "";
 const inRelease = (...path: string[]): string => join(folder, "one", ...path);
 
 beforeAll(async () => {
-  if (!isLong) process.stdout.write("LEFT OUT without SALLYPORT_TEST_LONG: npm packages and images of a release\n");
+  if (!isLong)
+    process.stdout.write("LEFT OUT, only npm run test:long has them: npm packages and images of a release\n");
   folder = await mkdtemp(join(tmpdir(), "sallyport-release-test-"));
   const at = 1_700_000_000;
   const downloads = "https://sallyport.dev/releases/v0.1.0";
@@ -37,7 +38,9 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const sha256 = async (file: string): Promise<string> =>
-  createHash("sha256").update(await readFile(file)).digest("hex");
+  createHash("sha256")
+    .update(await readFile(file))
+    .digest("hex");
 
 async function filesOf(name: string): Promise<readonly string[]> {
   const entries = await readdir(join(folder, name), { recursive: true, withFileTypes: true });
@@ -71,7 +74,10 @@ test("has a chart with the files that helm packs", async () => {
   const source = join(import.meta.dirname, "../../../deploy/helm/sallyport");
   expect(await runHelm(helm, ["package", source, "-d", join(folder, "packed")], folder)).toMatchObject({ code: 0 });
   const listed = async (file: string): Promise<readonly string[]> =>
-    (await run("tar", ["-tzf", file])).stdout.split("\n").filter((name) => !/(^|\/)$/.test(name)).sort();
+    (await run("tar", ["-tzf", file])).stdout
+      .split("\n")
+      .filter((name) => !/(^|\/)$/.test(name))
+      .sort();
   expect(await listed(chart)).toEqual(await listed(join(folder, "packed", `sallyport-${VERSION}.tgz`)));
 });
 
@@ -114,17 +120,24 @@ test("has an archive from which a real kubectl runs the plugin", async () => {
   const unpacked = join(folder, "unpacked");
   await mkdir(unpacked);
   await run("tar", ["-xzf", inRelease("krew", `kubectl-sallyport-${VERSION}.tar.gz`), "-C", unpacked]);
-  expect(await readdir(unpacked)).toEqual(expect.arrayContaining(["LICENSE", "THIRD-PARTY-LICENSES", "kubectl-sallyport"]));
+  expect(await readdir(unpacked)).toEqual(
+    expect.arrayContaining(["LICENSE", "THIRD-PARTY-LICENSES", "kubectl-sallyport"]),
+  );
   const env = { ...process.env, PATH: `${unpacked}${delimiter}${process.env.PATH}`, HOME: folder };
   expect((await run(kubectl, ["plugin", "list"], { env })).stdout).toContain(join(unpacked, "kubectl-sallyport"));
   expect((await run(kubectl, ["sallyport", "version"], { env })).stdout).toContain(`sallyport ${VERSION} `);
-  expect((await run(kubectl, ["sallyport", "version", "--help"], { env })).stdout).toContain("usage: kubectl sallyport version");
+  expect((await run(kubectl, ["sallyport", "version", "--help"], { env })).stdout).toContain(
+    "usage: kubectl sallyport version",
+  );
 });
 
 const KREW = { name: "krew", module: "sigs.k8s.io/krew", version: "v0.4.3", command: "cmd/krew" } as const;
 
 long("has a plugin that a real krew installs", async () => {
-  const krew = join(await ensureRecipe(installRecipe(KREW, "about a minute on 2 cores, once"), { say }, within(900)), "krew");
+  const krew = join(
+    await ensureRecipe(installRecipe(KREW, "about a minute on 2 cores, once"), { say }, within(900)),
+    "krew",
+  );
   const env = { ...process.env, KREW_ROOT: join(folder, "krew"), HOME: folder };
   const archive = `--archive=${inRelease("krew", `kubectl-sallyport-${VERSION}.tar.gz`)}`;
   await run(krew, ["install", `--manifest=${inRelease("krew/sallyport.yaml")}`, archive], { env });
