@@ -34,6 +34,7 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
 
 /** JavaScript without types, compiled, is kept in a folder of the person's own, as that of the npm package. */
 function keepCompiled() {
+  // biome-ignore lint/style/noProcessEnv: where a person's caches are.
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "sallyport", "compiled");
   try {
     mkdirSync(cache, { recursive: true, mode: 0o700 });

@@ -47,7 +47,10 @@ function followed(artifact: Artifact): readonly Readonly<Record<string, unknown>
   const documents: Record<string, unknown>[] = [];
   const seen = new Set(["oci-layout", "index.json"]);
   const follow = (value: unknown): void => {
-    if (Array.isArray(value)) return value.forEach(follow);
+    if (Array.isArray(value)) {
+      for (const each of value) follow(each);
+      return;
+    }
     if (typeof value !== "object" || value === null) return;
     if ("digest" in value && "mediaType" in value && "size" in value) {
       const path = `blobs/${String(value.digest).replace(":", "/")}`;
