@@ -23,7 +23,7 @@ export interface ReleaseOptions {
 }
 
 /** Names of the images, as the chart's values have them. */
-export const IMAGE_NAMES = { cluster: "sallyport", platform: "platform" } as const;
+const IMAGE_NAMES = { cluster: "sallyport", platform: "platform" } as const;
 
 /** Writes a release into a folder: its parts, and the papers of what is there. The same commit gives the same bytes. */
 export async function makeRelease(out: string, options: ReleaseOptions, making: Making): Promise<void> {
