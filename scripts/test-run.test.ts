@@ -82,6 +82,14 @@ it("runs every part, the faults shortened, and ends in the totals of all of them
   expect(called.slice(4).toSorted()).toEqual(["test/e2e/main.ts", "test:api-fuzz"]);
 });
 
+it("says how many tests were left out, before the totals", async () => {
+  const { out } = await run({
+    ...ALL_WELL,
+    e2e: { report: { numPassedTests: 3, numPendingTests: 7, testResults: [] }, code: 0 },
+  });
+  expect(out).toMatch(/LEFT OUT, only npm run test:long runs them: 7 tests\n19 passed, 0 failed\n$/);
+});
+
 it("tells where the time went: each part, and its ten slowest files", async () => {
   const testResults = Array.from({ length: 12 }, (_, n) => ({
     name: join(process.cwd(), `src/${n}.test.ts`),

@@ -49,6 +49,7 @@ let failed = 0;
 const broken = [];
 const failures = [];
 const skipped = [];
+let leftOut = 0;
 const times = [];
 for (const [first, ...beside] of PARTS) {
   if (interrupted !== undefined) break;
@@ -71,13 +72,15 @@ else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}
 for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${failure}\n`);
 if (failures.length > MOST_SHOWN) process.stdout.write(`  and ${failures.length - MOST_SHOWN} more\n`);
 if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
+if (leftOut > 0) process.stdout.write(`LEFT OUT, only npm run test:long runs them: ${leftOut} tests\n`);
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
 
 function tell(part, { code, seconds }) {
-  const { numPassedTests, testResults } = read(part.report);
+  const { numPassedTests, numPendingTests = 0, testResults } = read(part.report);
   const failuresHere = testResults.flatMap(failuresOf);
   passed += numPassedTests;
+  leftOut += numPendingTests;
   failed += failuresHere.length;
   failures.push(...failuresHere);
   if (code === CANNOT_RUN_HERE && MAY_BE_LEFT_OUT.includes(part.title)) skipped.push(part.title);

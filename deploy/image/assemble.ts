@@ -21,7 +21,7 @@ import { contentsOf, isPart, PARTS, type Part } from "./parts.ts";
  * @param at of each file, in seconds since 1970
  */
 export function assemble(root: string, out: string, part: Part, at: number): void {
-  const { sources, packages } = contentsOf(root, part);
+  const { sources, packages } = contentsOf(root, [PARTS[part]]);
   for (const path of [...sources, "package.json", "LICENSE", "NOTICE"]) copy(join(root, path), join(out, path));
   toJavaScript(join(out, "src"));
   for (const path of packages) {

@@ -15,7 +15,7 @@ export function isPart(text: string): text is Part {
 }
 
 export interface Contents {
-  /** Source files that the entry file reaches, from the root. */
+  /** Source files that the entries reach, from the root. */
   readonly sources: ReadonlySet<string>;
   /** Packages that these need, with what those need: paths as in the lock file. */
   readonly packages: ReadonlySet<string>;
@@ -35,9 +35,9 @@ const STATEMENT = /^(?:import|export)\b(?:[^"';=()]*?\bfrom)?\s*"([^"\n]+)"/gm;
 /** `import("…")`, and `import.meta.resolve("…")` for a file that is served as it is. */
 const CALL = /\bimport(?:\.meta\.resolve)?\("([^"\n]+)"\)/g;
 
-/** @throws Error when something else is installed than the lock file says */
-export function contentsOf(root: string, part: Part): Contents {
-  const { sources, names } = reached(root, PARTS[part]);
+/** @param entries source files, from the root @throws Error when something else is installed than the lock file says */
+export function contentsOf(root: string, entries: readonly string[]): Contents {
+  const { sources, names } = reached(root, entries);
   const locked = packagesOf(join(root, "package-lock.json"));
   const installed = packagesOf(join(root, "node_modules/.package-lock.json"));
   const packages = new Set<string>();
@@ -67,10 +67,10 @@ export function nameAndVersion(root: string, packages: ReadonlySet<string>): Rea
 }
 
 /** Follows the imports that are left when the types are gone. */
-function reached(root: string, entry: string) {
+function reached(root: string, entries: readonly string[]) {
   const sources = new Set<string>();
   const names = new Set<string>();
-  const waiting = [entry];
+  const waiting = [...entries];
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     if (sources.has(file)) continue;
     sources.add(file);

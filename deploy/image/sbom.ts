@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { contentsOf, isPart, nameAndVersion } from "./parts.ts";
+import { contentsOf, isPart, nameAndVersion, PARTS } from "./parts.ts";
 
 export interface Component {
   readonly "bom-ref": string;
@@ -77,7 +77,7 @@ if (import.meta.main) {
   if (!isPart(part))
     throw new Error("usage: node deploy/image/sbom.ts cluster|platform NPMS-FILE SYSTEMS-FILE OUT [SECONDS]");
   const root = join(import.meta.dirname, "../..");
-  const packages = nameAndVersion(root, contentsOf(root, part).packages);
+  const packages = nameAndVersion(root, contentsOf(root, [PARTS[part]]).packages);
   const all: Sbom = JSON.parse(readFileSync(npm, "utf8"));
   const sbom = sbomOf(all, `sallyport-${part}`, packages, readFileSync(system, "utf8"), Number(at));
   writeFileSync(out, `${JSON.stringify(sbom, null, 2)}\n`);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchReconcile, benchSync } from "./against-peer.ts";
 import { benchAgent } from "./agent/bench.ts";
+import { benchCli } from "./cli/bench.ts";
 import { benchDebug } from "./debug/bench.ts";
 import { benchMachines } from "./machines/bench.ts";
 import { findPeer } from "./peer.ts";
@@ -18,6 +19,7 @@ npm run bench -- health [options]
 npm run bench -- debug [options]
 npm run bench -- machines [options]
 npm run bench -- releases [options]
+npm run bench -- cli [--runs N]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
@@ -30,6 +32,7 @@ With \`machines\` a drain beside kubectl drain: time, calls, and how soon a pod 
 what drains at once and 500 machines that wait cost.
 With \`releases\` a release beside kubectl and helm: time, calls, writes, the operator's memory; how soon after the
 promotion its first object is there; and many deployments promoted at once. Needs PostgreSQL and Go.
+With \`cli\` the CPU that the command line takes to start, beside kubectl.
 
   --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
                   rest, told, churn, reports, confirms; of debug open, kill, pods, throughput, audit, idle;
@@ -103,8 +106,9 @@ const ofHealth = only === "health";
 const ofDebug = only === "debug";
 const ofMachines = only === "machines";
 const ofReleases = only === "releases";
+const ofCli = only === "cli";
 const ofCluster = only === undefined;
-if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines || ofReleases ? 1 : 0))
+if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines || ofReleases || ofCli ? 1 : 0))
   throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
 
 if (ofPlatform) {
@@ -141,6 +145,8 @@ if (ofReleases) {
   const counts = { followers: Number(followers), neighbours: Number(neighbours) };
   rows.push(...(await benchReleases({ ...sizes, ...counts, wanted, say }, stop.signal)));
 }
+
+if (ofCli) rows.push(...(await benchCli({ runs: Number(values.runs ?? "11"), say }, stop.signal)));
 
 const runs = Number(values.runs ?? "5");
 if (ofCluster && (wanted("sync") || wanted("reconcile"))) {

@@ -69,14 +69,14 @@ export async function hasImage(docker: Docker, image: string, signal: AbortSigna
 }
 
 /** This machine's own, so that its mirrors and keys are used; but Debian's only. */
-async function packageSources(): Promise<readonly string[]> {
+export async function packageSources(suite = SUITE): Promise<readonly string[]> {
   const folder = "/etc/apt/sources.list.d";
   const names = existsSync(folder) ? await readdir(folder) : [];
   const files = ["/etc/apt/sources.list", ...names.map((name) => join(folder, name))];
   const isDebian = async (file: string): Promise<boolean> =>
     /\.(list|sources)$/.test(file) &&
     existsSync(file) &&
-    new RegExp(`^(deb|Suites:)\\s.*\\b${SUITE}\\b`, "m").test(await readFile(file, "utf8")) &&
+    new RegExp(`^(deb|Suites:)\\s.*\\b${suite}\\b`, "m").test(await readFile(file, "utf8")) &&
     /debian/.test(await readFile(file, "utf8"));
   const found = await Promise.all(files.map(async (file) => ((await isDebian(file)) ? [file] : [])));
   return found.flat();

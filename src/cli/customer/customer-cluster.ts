@@ -19,8 +19,8 @@ const CLUSTER_FLAGS = {
 } as const;
 
 export const CLUSTER_FLAGS_HELP = `  -n, --namespace NAME  where requests live; default ${DEFAULT_NAMES.grantsNamespace}
-  --kubeconfig FILE     default: the first file of KUBECONFIG, then ~/.kube/config
-  --context NAME        default: the file's current one
+  --kubeconfig FILE     default: the files of KUBECONFIG, which are one, then ~/.kube/config
+  --context NAME        default: the current one
 `;
 
 interface ClusterFlags {
@@ -47,10 +47,9 @@ export async function inCluster<T>(
   { kubeconfig, context }: ClusterFlags,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const named = kubeconfig ?? process.env.KUBECONFIG?.split(delimiter).find((path) => path !== "");
   try {
     const connection = await connect({
-      kubeconfig: named ?? join(homedir(), ".kube", "config"),
+      kubeconfig: kubeconfig ?? kubeconfigs(process.env.KUBECONFIG),
       ...(context !== undefined && { context }),
       userAgent: "kubectl-sallyport",
     });
@@ -62,6 +61,12 @@ export async function inCluster<T>(
   } catch (error) {
     throw friendly(error);
   }
+}
+
+/** @param list the environment's KUBECONFIG */
+function kubeconfigs(list = ""): readonly string[] {
+  const named = list.split(delimiter).filter((path) => path !== "");
+  return named.length > 0 ? named : [join(homedir(), ".kube", "config")];
 }
 
 function friendly(error: unknown): unknown {

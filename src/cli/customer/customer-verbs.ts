@@ -1,5 +1,5 @@
 import { objectName } from "../../crds/group.ts";
-import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
+import { type AccessGrant, accessGrants, MAX_REASON } from "../../crds/kinds/access-grant.ts";
 import { type DebugSession, debugSessions } from "../../crds/kinds/debug-session.ts";
 import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../../crds/kinds/operation-policy.ts";
@@ -96,6 +96,8 @@ async function show({ client, namespace, words: [id = ""], signal }: Asked): Pro
 
 async function decide({ client, namespace, words: [id = ""], flags, signal }: Asked, act: "deny" | "revoke") {
   if (!flags.reason) throw new UsageError("--reason says why: the vendor reads it");
+  const length = [...flags.reason].length;
+  if (length > MAX_REASON) throw new UsageError(`--reason has ${length} characters: ${MAX_REASON} at most`);
   const grant = await grantNamed(client, { namespace, id }, signal);
   const written = await decided(client, grant, act, flags.reason, signal);
   const { name } = written.metadata;

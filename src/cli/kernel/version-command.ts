@@ -2,16 +2,20 @@ import { readFile } from "node:fs/promises";
 import { findPackageJSON } from "node:module";
 import { type Command, UsageError } from "./command.ts";
 
-export const versionCommand: Command = {
-  name: "version",
-  summary: "Prints the version of Sallyport and of the Node that runs it.",
-  help: async () => "usage: sallyport version\n\nPrints the version of Sallyport and of the Node that runs it.\n",
-  async run(args) {
-    if (args.length > 0) throw new UsageError(`version takes no arguments, not ${args.join(" ")}`);
-    process.stdout.write(`sallyport ${await version()} (Node ${process.versions.node})\n`);
-    return 0;
-  },
-};
+const SUMMARY = "Prints the version of Sallyport and of the Node that runs it.";
+
+export const versionCommand: Command = versionCommandOf("sallyport");
+
+/** @param program what the person types before it */
+export function versionCommandOf(program: string): Command {
+  return { name: "version", summary: SUMMARY, help: async () => `usage: ${program} version\n\n${SUMMARY}\n`, run };
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  if (args.length > 0) throw new UsageError(`version takes no arguments, not ${args.join(" ")}`);
+  process.stdout.write(`sallyport ${await version()} (Node ${process.versions.node})\n`);
+  return 0;
+}
 
 /** From the package.json above this file, in the checkout, in an image and in the npm package: the one place that has it. */
 export async function version(): Promise<string> {

@@ -36,6 +36,9 @@ export const GRANT_STATES = [
 export type GrantState = (typeof GRANT_STATES)[number];
 export const FINAL_GRANT_STATES = ["Denied", "Lapsed", "Revoked", "Expired", "Superseded", "Completed"] as const;
 
+/** Characters of the words that a decision comes with. */
+export const MAX_REASON = 1_024;
+
 /** Fields of the plan that the agent always writes, then those it may leave out. */
 const PLAN = [
   "requestId",
@@ -80,8 +83,8 @@ const Spec = Type.Object(
     // The decision: people write these fields once, on the main resource.
     approvedForMinutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 43_200 })),
     approvedPlanHash: Type.Optional(Type.String({ maxLength: 71 })),
-    deniedReason: Type.Optional(Text(1, 1024)),
-    revokedReason: Type.Optional(Text(1, 1024)),
+    deniedReason: Type.Optional(Text(1, MAX_REASON)),
+    revokedReason: Type.Optional(Text(1, MAX_REASON)),
     decidedBy: Type.Optional(Line(1, 512)),
     revokedBy: Type.Optional(Line(1, 512)),
   },

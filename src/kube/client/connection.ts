@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Credentials, fixedToken, type TlsOptions, TokenFile } from "./credentials.ts";
-import { loadKubeconfig } from "./kubeconfig.ts";
 import { type Environment, proxyFor } from "./proxy.ts";
 import { type UpgradeAnswer, upgradeOn } from "./upgrade.ts";
 
@@ -38,7 +37,11 @@ export interface ExplicitEndpoint {
 
 /** Exactly one of the three ways to name a cluster, and what they share. */
 export type ConnectionOptions = (
-  | { readonly kubeconfig: string; readonly context?: string }
+  | {
+      /** One file, or several that are one, as KUBECONFIG names them. */
+      readonly kubeconfig: string | readonly string[];
+      readonly context?: string;
+    }
   | { readonly inCluster: true }
   | { readonly explicit: ExplicitEndpoint }
 ) & {
@@ -141,7 +144,11 @@ interface Endpoint {
 }
 
 async function endpointOf(options: ConnectionOptions, environment: Environment, clock: Clock): Promise<Endpoint> {
-  if ("kubeconfig" in options) return loadKubeconfig(options.kubeconfig, options.context, clock);
+  if ("kubeconfig" in options) {
+    // Loaded only here: a process in a pod needs no YAML.
+    const { loadKubeconfig } = await import("./kubeconfig.ts");
+    return loadKubeconfig([options.kubeconfig].flat(), options.context, clock);
+  }
   if ("inCluster" in options) return inClusterEndpoint(environment, clock);
   const { server, ca, clientCertificate, clientKey, token, tokenFile } = options.explicit;
   return {

@@ -25,7 +25,11 @@ export interface Credentials {
 const TOKEN_FILE_TTL_MS = 60_000;
 
 export function fixedToken(token: string | undefined): Credentials {
-  const value = token === undefined ? undefined : `Bearer ${token}`;
+  return fixed(token === undefined ? undefined : `Bearer ${token}`);
+}
+
+/** @param value of the `Authorization` header */
+export function fixed(value: string | undefined): Credentials {
   return { authorization: async () => value, invalidate: () => undefined };
 }
 

@@ -1,10 +1,11 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { connect } from "./connection.ts";
+import { loadKubeconfig } from "./kubeconfig.ts";
 
 // Kubeconfigs that cannot be served: each says so at once, and what to do.
 
@@ -45,9 +46,13 @@ test.each<readonly [string, Written, RegExp]>([
   ["no user of that name", { user: {}, more: { users: [] } }, /names no user for context it$/],
   ["no cluster of that name", { more: { clusters: [] } }, /names no cluster for context it$/],
   ["a user without anything", {}, /gives user ann no way in: it needs a token, /],
-  ["a token file, which is not read", { user: { tokenFile: "/t" } }, /not tokenFile/],
-  ["an unknown provider", { user: provider("openstack") }, /it needs a token, .* an exec plugin/],
-  ["a provider of old", { user: provider("gcp") }, /gives user ann no way in: Token is expired/],
+  ["a token file that is not there", { user: { tokenFile: "/t" } }, /no way in: token file \/t cannot be read/],
+  [
+    "another user to act as",
+    { user: { token: "t", as: "root" } },
+    /no way in: it acts as another user \(as, as-groups\)/,
+  ],
+  ["a provider of old", { user: provider("gcp") }, /no way in: its auth-provider gcp is not known here.*exec plugin/],
   ["OIDC without a token", { user: provider("oidc") }, /id-token is missing or has expired.*log in again.*exec plugin/],
   ["OIDC with something else", { user: provider("oidc", { "id-token": "abc" }) }, /id-token is missing or has expired/],
   [
@@ -85,6 +90,54 @@ test.each([
   const failed = await open({ user: await program(body) }).catch((error: Error) => error);
   expect(failed).toMatchObject({ message: expect.stringMatching(words) });
   expect(inspect(failed, { depth: 9 })).not.toContain("secret");
+});
+
+test("a file that is no YAML is named, and what is in it is not told", async () => {
+  const kubeconfig = join(folder, "broken");
+  await writeFile(kubeconfig, "users: [\n- name: ann\n  token: secret\n");
+  const failed = await connect({ kubeconfig, environment: {} }).catch((error: Error) => error);
+  expect(failed).toMatchObject({ message: expect.stringMatching(/^kubeconfig .*broken cannot be read: /) });
+  expect(inspect(failed, { depth: 9 })).not.toContain("secret");
+});
+
+test("several files are one: of each name the first file's counts, paths start at their file", async () => {
+  const [ours, theirs] = [join(folder, "ours"), join(folder, "theirs")];
+  await mkdir(theirs);
+  await writeFile(join(theirs, "token"), "theirs\n");
+  const user = (name: string, more: object) => ({ users: [{ name, user: more }] });
+  const cluster = (port: number) => ({ clusters: [{ name: "it", cluster: { server: `https://127.0.0.1:${port}` } }] });
+  await writeFile(ours, JSON.stringify({ ...cluster(1), ...user("bob", { token: "ours" }) }));
+  const context = (name: string, who: string) => ({ name, context: { cluster: "it", user: who, namespace: who } });
+  const rest = { contexts: [context("it", "bob"), context("other", "ann")], "current-context": "it" };
+  const users = [...user("bob", { token: "late" }).users, ...user("ann", { tokenFile: "token" }).users];
+  await writeFile(join(theirs, "config"), JSON.stringify({ ...cluster(2), ...rest, users }));
+  const paths = [join(folder, "none"), ours, join(theirs, "config")];
+  const clock = new FakeClock();
+  const bob = await loadKubeconfig(paths, undefined, clock);
+  expect(bob).toMatchObject({ server: "https://127.0.0.1:1", namespace: "bob" });
+  expect(await bob.credentials.authorization()).toBe("Bearer ours");
+  const ann = await loadKubeconfig(paths, "other", clock);
+  expect(await ann.credentials.authorization()).toBe("Bearer theirs");
+  await expect(loadKubeconfig([join(folder, "none")], undefined, clock)).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("a program is told of the cluster, and asked again after a 401", async () => {
+  const asked = join(folder, "asked");
+  const exec = await program(`echo "$KUBERNETES_EXEC_INFO" >> ${asked}; echo '{"status": {"token": "t"}}'`);
+  const config = {
+    clusters: [{ name: "it", cluster: { server: "https://127.0.0.1:1" } }],
+    users: [{ name: "ann", user: exec }],
+  };
+  const contexts = [{ name: "it", context: { cluster: "it", user: "ann" } }];
+  await writeFile(join(folder, "told"), JSON.stringify({ ...config, contexts, "current-context": "it" }));
+  const { credentials } = await loadKubeconfig([join(folder, "told")], undefined, new FakeClock());
+  expect(await credentials.authorization()).toBe("Bearer t");
+  const lines = async (): Promise<readonly string[]> => (await readFile(asked, "utf8")).trim().split("\n");
+  expect(JSON.parse((await lines())[0] ?? "")).toMatchObject({ kind: "ExecCredential", spec: { interactive: false } });
+  expect(await lines()).toHaveLength(1);
+  credentials.invalidate();
+  expect(await credentials.authorization()).toBe("Bearer t");
+  expect(await lines()).toHaveLength(2);
 });
 
 test("a program that never answers is waited for a minute, not for ever", async () => {

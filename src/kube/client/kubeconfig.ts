@@ -1,7 +1,9 @@
-import type { RequestOptions } from "node:https";
-import type { KubeConfig, User } from "@kubernetes/client-node";
+import { delimiter } from "node:path";
+import type { User } from "@kubernetes/client-node";
 import type { Clock } from "../../base/clock.ts";
-import type { Credentials, TlsOptions } from "./credentials.ts";
+import { type Credentials, fixed, fixedToken, type TlsOptions, TokenFile } from "./credentials.ts";
+import { ExecCredentials } from "./exec-credentials.ts";
+import { type KubeconfigUser, pemOf, readKubeconfig } from "./kubeconfig-files.ts";
 
 export interface KubeconfigEndpoint {
   readonly server: string;
@@ -12,97 +14,103 @@ export interface KubeconfigEndpoint {
   readonly namespace: string | undefined;
 }
 
-/** Longest that an exec plugin may take: a person may have to log in, and a process must not start for ever. */
-const CREDENTIAL_LIMIT_MS = 60_000;
-
 /**
- * A kubeconfig file through `@kubernetes/client-node`, for its exec plugins, OIDC and the rest. This file is the only
- * place that loads it, and only when a kubeconfig is named: it costs 340 ms and 87 MB of memory, and a process in a
- * pod needs none of it.
+ * What a kubeconfig says of one cluster and one user. A client certificate from an exec plugin is read once; its tokens are asked
+ * for before each request, and kept until they expire.
  *
- * A client certificate from an exec plugin is read once; tokens are asked for before each request (the plugin's
- * answer is cached until it expires, by client-node).
- *
+ * @param paths several files are one, as kubectl reads KUBECONFIG
  * @throws Error in words for the author of the file, when it gives no way in. No user is anonymous by mistake.
  */
 export async function loadKubeconfig(
-  path: string,
+  paths: readonly string[],
   contextName: string | undefined,
   clock: Clock,
 ): Promise<KubeconfigEndpoint> {
-  // The deep path saves loading 880 generated models' siblings (150 ms); the package has no exports map.
-  const { KubeConfig } = await import("@kubernetes/client-node/dist/config.js");
-  const config = new KubeConfig();
-  config.loadFromFile(path);
-  if (contextName !== undefined) config.setCurrentContext(contextName);
-  const cluster = config.getCurrentCluster();
-  if (cluster === null)
-    throw new Error(`kubeconfig ${path} names no cluster for context ${config.getCurrentContext()}`);
-  const user = config.getCurrentUser();
-  if (user === null) throw new Error(`kubeconfig ${path} names no user for context ${config.getCurrentContext()}`);
-  const ask = async (): Promise<Applied> => {
-    try {
-      return await applied(config, user, clock);
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message.trim() : String(cause);
-      throw new Error(`kubeconfig ${path} gives user ${user.name} no way in: ${reason}`, { cause });
+  const { clusters, contexts, users, currentContext } = await readKubeconfig(paths);
+  const file = `kubeconfig ${paths.join(delimiter)}`;
+  const wanted = contextName ?? currentContext;
+  const context = contexts.find(({ name }) => name === wanted);
+  const cluster = clusters.find(({ name }) => name === context?.cluster);
+  const user = users.find(({ name }) => name === context?.user);
+  if (context === undefined || cluster === undefined) throw new Error(`${file} names no cluster for context ${wanted}`);
+  if (user === undefined) throw new Error(`${file} names no user for context ${wanted}`);
+  const noWayIn = (reason: string, cause?: unknown): Error =>
+    new Error(`${file} gives user ${user.name} no way in: ${reason}`, { cause });
+  try {
+    const ca = await pemOf(cluster.caData, cluster.caFile);
+    const { credentials, tls } = await identityOf(user, cluster, clock);
+    const isAnonymous = tls.cert === undefined && (await credentials.authorization()) === undefined;
+    if (isAnonymous && cluster.server.startsWith("https:")) {
+      throw new Error("it needs a token, a client certificate, an exec plugin or an OIDC id-token");
     }
-  };
-  const { options, authorization } = await ask();
-  if (authorization === undefined && options.cert === undefined && cluster.server.startsWith("https:")) {
-    const known = "a token, a client certificate, an exec plugin or an OIDC id-token (not tokenFile)";
-    throw new Error(`kubeconfig ${path} gives user ${user.name} no way in: it needs ${known}`);
+    return {
+      server: cluster.server,
+      tls: {
+        ...(ca !== undefined && { ca }),
+        ...(cluster.tlsServerName !== undefined && { servername: cluster.tlsServerName }),
+        ...(cluster.skipTLSVerify && { rejectUnauthorized: false }),
+        ...tls,
+      },
+      credentials: {
+        authorization: () =>
+          credentials.authorization().catch((cause: unknown) => Promise.reject(noWayIn(wordsOf(cause), cause))),
+        invalidate: () => credentials.invalidate(),
+      },
+      proxyUrl: cluster.proxyUrl,
+      namespace: context.namespace,
+    };
+  } catch (cause) {
+    throw noWayIn(wordsOf(cause), cause);
   }
-  return {
-    server: cluster.server,
-    tls: tlsOf(options, cluster.tlsServerName),
-    credentials: {
-      authorization: async () => (await ask()).authorization,
-      // client-node keeps its caches private: an exec token is renewed at its own expiry, not by our 401.
-      invalidate: () => undefined,
-    },
-    proxyUrl: cluster.proxyUrl,
-    namespace: config.getContextObject(config.getCurrentContext())?.namespace,
-  };
 }
 
-interface Applied {
-  readonly options: RequestOptions;
-  readonly authorization: string | undefined;
+interface Identity {
+  readonly credentials: Credentials;
+  readonly tls: Pick<TlsOptions, "cert" | "key">;
 }
 
-async function applied(config: KubeConfig, user: User, clock: Clock): Promise<Applied> {
-  const { authProvider, exec } = user;
-  if (authProvider?.name === "oidc" && !isFresh(authProvider.config?.["id-token"], clock.wallNow())) {
-    // client-node would renew it, and fails: it hands its OpenID library a text where that wants a URL.
+/** In kubectl's order: what the file itself holds before a program. */
+async function identityOf(
+  user: KubeconfigUser,
+  cluster: { readonly server: string; readonly caData?: string },
+  clock: Clock,
+): Promise<Identity> {
+  if (user.impersonates) throw new Error("it acts as another user (as, as-groups), which is not known here");
+  const cert = await pemOf(user.certData, user.certFile);
+  const key = await pemOf(user.keyData, user.keyFile);
+  const tls = { ...(cert !== undefined && { cert }), ...(key !== undefined && { key }) };
+  if (user.tokenFile !== undefined) return { tls, credentials: new TokenFile(user.tokenFile, clock) };
+  if (user.token) return { tls, credentials: fixedToken(user.token) };
+  if (user.username) {
+    const basic = Buffer.from(`${user.username}:${user.password ?? ""}`).toString("base64");
+    return { tls, credentials: fixed(`Basic ${basic}`) };
+  }
+  if (user.exec) {
+    const credentials = await ExecCredentials.open(user, cluster, clock);
+    return { tls: { ...tls, ...credentials.tls }, credentials };
+  }
+  return { tls, credentials: ofProvider(user, clock) };
+}
+
+function ofProvider({ authProvider }: User, clock: Clock): Credentials {
+  if (!authProvider) return fixed(undefined);
+  if (authProvider.name !== "oidc") {
+    throw new Error(
+      `its auth-provider ${authProvider.name} is not known here, nor to kubectl since 1.26; name an exec plugin`,
+    );
+  }
+  const token = authProvider.config?.["id-token"];
+  const authorization = async (): Promise<string> => {
+    if (isFresh(token, clock.wallNow())) return `Bearer ${token}`;
     throw new Error(
       "its OIDC id-token is missing or has expired, and is not renewed here; log in again, or name an exec plugin",
     );
-  }
-  const headers: Record<string, string> = {};
-  const options: RequestOptions = { headers };
-  try {
-    await inTime(config.applyToHTTPSOptions(options), clock);
-  } catch (cause) {
-    if (!exec) throw cause;
-    const fails = (reason: string): string => `its program ${exec.command} fails (${reason}); run it by hand`;
-    if (cause instanceof SyntaxError || cause instanceof TypeError) {
-      // biome-ignore lint/style/useErrorCause: a parser's words quote the output, which may hold a token.
-      throw new Error(fails("it prints no ExecCredential"));
-    }
-    throw new Error(fails(cause instanceof Error ? cause.message.trim() : String(cause)), { cause });
-  }
-  const basic = options.auth ? `Basic ${Buffer.from(options.auth).toString("base64")}` : undefined;
-  return { options, authorization: headers.Authorization ?? basic };
+  };
+  return { authorization, invalidate: () => undefined };
 }
 
-/** The program is client-node's and goes on; what waits for it does not. */
-function inTime(work: Promise<void>, clock: Clock): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const seconds = CREDENTIAL_LIMIT_MS / 1_000;
-  const cancel = clock.after(CREDENTIAL_LIMIT_MS, () => reject(new Error(`no answer within ${seconds} s`)));
-  work.then(resolve, reject).finally(cancel);
-  return promise;
+function wordsOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message.trim() : String(cause);
 }
 
 /** Whether this JSON Web Token says that it is still good. Nothing is verified: the API server does that. */
@@ -113,19 +121,4 @@ function isFresh(token: unknown, now: Date): boolean {
   } catch {
     return false;
   }
-}
-
-function tlsOf(options: RequestOptions, servername: string | undefined): TlsOptions {
-  return {
-    ...pem("ca", options.ca),
-    ...pem("cert", options.cert),
-    ...pem("key", options.key),
-    ...(servername === undefined ? {} : { servername }),
-    ...(options.rejectUnauthorized === undefined ? {} : { rejectUnauthorized: options.rejectUnauthorized }),
-  };
-}
-
-function pem<K extends string>(name: K, value: unknown): { readonly [P in K]?: string | Buffer } {
-  if (typeof value !== "string" && !Buffer.isBuffer(value)) return {};
-  return { [name]: value } as { readonly [P in K]: string | Buffer };
 }

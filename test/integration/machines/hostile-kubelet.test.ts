@@ -32,7 +32,7 @@ const field = (number: number, ...content: readonly (Buffer | string)[]): Buffer
 const NEVER = Buffer.from("0880808080808080 02".replaceAll(" ", ""), "hex");
 
 async function post(path: string, apiVersion: string, kind: string, object: Buffer): Promise<number> {
-  const { server, tls } = await loadKubeconfig(cluster().adminKubeconfig, undefined, systemClock);
+  const { server, tls } = await loadKubeconfig([cluster().adminKubeconfig], undefined, systemClock);
   const dispatcher = new Agent({ connect: tls });
   const unknown = Buffer.concat([field(1, field(1, apiVersion), field(2, kind)), field(2, object)]);
   const body = Buffer.concat([Buffer.from("k8s\0", "latin1"), unknown]);

@@ -1,3 +1,6 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
@@ -14,6 +17,7 @@ import { APPROVER, condition, DEPLOYMENT_ID, GRANTS, OperatorWorld, type Running
 
 // Operations on nodes: honest runs, and what a stolen operator can do with the same rights.
 
+const MAIN = join(import.meta.dirname, "../../../src/cli/main.ts");
 const INVENTED = "0badcafe-0000-4000-8000-000000000001";
 const CORDON = "sallyport-op-kubernetes-cordon-node";
 const EXPIRES = { [EXPIRES_AT_ANNOTATION]: "2099-01-01T00:00:00Z" };
@@ -149,6 +153,23 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
       expect(await isCordoned("node-1")).toBe(false);
       expect(await eventually(lentWide, (left) => left.length === 0)).toEqual([]);
     });
+
+    test.runIf(lendingMode === "approver")(
+      "sallyport approve lends in the whole cluster, as the approver",
+      async () => {
+        const { metadata } = await world.ask([line("node-2")], "mutating");
+        const asked = await world.grant({ metadata } as never, ({ status }) => (status?.bindings ?? []).length > 0);
+        const file = cluster().kubeconfigFor({ user: APPROVER });
+        const typed = ["approve", metadata.name, "--minutes", "30", "--yes", "--kubeconfig", file];
+        const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...typed]);
+        expect(stdout).toContain(`${CORDON} is lent in the whole cluster\n`);
+        const run = await world.invoke("kubernetes/cordon-node", { name: "node-2" }, granted(asked));
+        expect((await world.ended(run)).status?.state).toBe("Succeeded");
+        expect(await isCordoned("node-2")).toBe(true);
+        expect((await carriedOut(line("node-2", "uncordon-node"))).status?.state).toBe("Succeeded");
+        expect(await eventually(lentWide, (left) => left.length === 0)).toEqual([]);
+      },
+    );
 
     test("a hostile platform and a stolen agent cordon nothing but the node of an approved plan, once", async () => {
       const grant = await world.approved([line("node-1")]);

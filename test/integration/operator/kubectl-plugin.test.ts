@@ -170,6 +170,28 @@ test("a release that waits is shown, and its decision is kubectl's", async () =>
   }
 });
 
+test("of a request and a release with one name neither is shown", async () => {
+  const name = await asked(3);
+  const now = Date.now();
+  const spec = {
+    rolloutId: name.replace("-", "_"),
+    deploymentId: DEPLOYMENT_ID,
+    action: "delete",
+    requestedAt: new Date(now).toISOString(),
+    deadline: new Date(now + 3_600_000).toISOString(),
+  };
+  const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", metadata: { name, namespace: GRANTS }, spec };
+  await world.admin.create(rollouts, object as never, signal());
+  const told = expect.stringContaining(`a request and a release are both named ${name}`);
+  expect(await sallyport(`show ${name}`)).toMatchObject({ code: 6, stdout: "", stderr: told });
+  await world.admin.delete(rollouts, { namespace: GRANTS, name }, {}, signal());
+});
+
+test("a reason that is too long is a wrong call, before anything is asked", async () => {
+  const told = await sallyport(`deny req-none --reason ${"x".repeat(1_025)}`);
+  expect(told).toMatchObject({ code: 2, stderr: expect.stringContaining("1025 characters: 1024 at most") });
+});
+
 test("a kubeconfig whose user comes from a program is used, in the context that is named", async () => {
   const kubeconfig = parse(await readFile(alice, "utf8"));
   const [{ user }] = kubeconfig.users;
@@ -195,4 +217,9 @@ test("a kubeconfig whose user comes from a program is used, in the context that 
   await writeFile(file, stringify(changed));
   expect(await sallyport("requests", { KUBECONFIG: file })).toMatchObject({ code: 1 });
   expect(await sallyport("requests --context prod", { KUBECONFIG: file })).toMatchObject({ code: 0 });
+  // Several files are one: a context and its user in one, the cluster in another, and a file that is not there.
+  const people = join(folder, "people");
+  await writeFile(people, stringify({ ...changed, clusters: [], "current-context": "prod" }));
+  const list = [join(folder, "none"), people, alice].join(delimiter);
+  expect(await sallyport("requests", { KUBECONFIG: list })).toMatchObject({ code: 0 });
 });

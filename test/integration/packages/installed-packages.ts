@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildPackage } from "../../../scripts/packages/build-package.ts";
 import type { Package } from "../../../scripts/packages/package-table.ts";
+import { fileOf } from "../../../scripts/release/npm-packages.ts";
 
 const run = promisify(execFile);
 
@@ -34,13 +35,6 @@ export async function installPackages(
   await writeFile(join(consumer, "package.json"), '{"name": "consumer", "private": true, "type": "module"}\n');
   await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", ...tarballs.values(), ...others], consumer);
   return { folder: consumer, tarballs };
-}
-
-/** @returns the file that `npm pack --json` tells, which npm 12 tells by the package's name */
-function fileOf(told: string): string {
-  const [packed] = Object.values(JSON.parse(told) as Record<string, { readonly filename: string }>);
-  if (packed === undefined) throw new Error(`npm pack told ${told}`);
-  return packed.filename;
 }
 
 /** The machine's npm, without the settings that the npm above this test has put into the environment. */

@@ -31,6 +31,10 @@ let folder = "";
 let installed: InstalledPackages;
 let nodes: readonly string[] = [process.execPath];
 beforeAll(async () => {
+  if (!isLong) {
+    const what = "@sallyport/api-client, types under two versions of TypeScript, and the oldest Node.js";
+    process.stdout.write(`LEFT OUT, only npm run test:long has them: ${what}\n`);
+  }
   folder = await mkdtemp(join(tmpdir(), "sallyport-packages-"));
   const older = `${OLDEST_FOR_PLUGINS}@npm:${OLDEST}@20.19.0`;
   const others = isLong ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`, older] : [];

@@ -1,0 +1,65 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { installRecipe } from "../../lab/cluster/go-build.ts";
+import { ensureRecipe } from "../../lab/cluster/programs.ts";
+import { command } from "../../test/e2e/command.ts";
+
+const CRANE = {
+  name: "crane",
+  module: "github.com/google/go-containerregistry",
+  version: "v0.21.9",
+  command: "cmd/crane",
+} as const;
+
+export interface Targets {
+  /** `HOST/PATH` in a registry of images, for images and the chart. */
+  readonly registry: string | undefined;
+  /** npm's registry, as npm is configured. */
+  readonly npm: boolean;
+}
+
+/** Pushes what a finished folder of a release has. Images and chart first: npm lets no version be replaced. */
+export async function pushRelease(
+  out: string,
+  { registry, npm }: Targets,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (registry !== undefined) {
+    const crane = await craneProgram(say, signal);
+    for (const part of ["images", "chart"]) {
+      for (const file of await filesOf(join(out, part), ".oci.tar")) {
+        const [, name = "", version = ""] = /^(.+?)-(\d.*)\.oci\.tar$/.exec(file) ?? [];
+        const path = part === "chart" ? `charts/${name}` : name;
+        say(`pushing ${registry}/${path}:${version}`);
+        await pushArchive(crane, join(out, part, file), `${registry}/${path}:${version}`, signal);
+      }
+    }
+  }
+  if (!npm) return;
+  for (const file of await filesOf(join(out, "npm"), ".tgz")) {
+    say(`publishing ${file}`);
+    await command("npm", ["publish", join(out, "npm", file), "--access", "public"], {}, signal);
+  }
+}
+
+/** Built with Go at the first call on a machine. */
+export async function craneProgram(say: (line: string) => void, signal: AbortSignal): Promise<string> {
+  return join(await ensureRecipe(installRecipe(CRANE, "about a minute on 2 cores, once"), { say }, signal), "crane");
+}
+
+async function pushArchive(crane: string, archive: string, reference: string, signal: AbortSignal): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-layout-"));
+  try {
+    await command("tar", ["-xf", archive, "-C", folder], {}, signal);
+    await command(crane, ["push", folder, reference], {}, signal);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function filesOf(folder: string, extension: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.endsWith(extension)).sort();
+}
