@@ -55,7 +55,15 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     await endAbandonedRuns({ kept: false }, stop.signal);
     await endAbandonedDaemons({ kept: false }, stop.signal);
-    const { file, left, kubeconfig } = await build(stack, stop.signal);
+    const { scene, file, left, kubeconfig } = await build(stack, stop.signal);
+    try {
+      const { readyInMs } = await installSallyport(scene, {}, stop.signal);
+      say(`sallyport: installed and ready in ${(readyInMs / 1_000).toFixed(1)} s`);
+    } catch (error) {
+      // What went wrong is in that cluster.
+      if (keep && !stop.signal.aborted) await leave(left, kubeconfig);
+      throw error;
+    }
     const code = await runTests(
       file,
       args.filter((arg) => arg !== "--keep"),
@@ -76,6 +84,7 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 interface Built {
+  readonly scene: Scene;
   readonly file: string;
   readonly kubeconfig: string;
   /** What `--keep` leaves running. */
@@ -122,9 +131,7 @@ async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<
   };
   const file = join(folder, "scene.json");
   await writeFile(file, JSON.stringify(scene));
-  const { readyInMs } = await installSallyport(scene, {}, signal);
-  say(`sallyport: installed and ready in ${(readyInMs / 1_000).toFixed(1)} s`);
-  return { file, kubeconfig: adminKubeconfig, left };
+  return { scene, file, kubeconfig: adminKubeconfig, left };
 }
 
 async function nodes(docker: Docker, folder: string, left: AsyncDisposableStack, signal: AbortSignal) {
