@@ -57,6 +57,9 @@ test("set reads again when another writer was first, and gives up in the end", a
 test("it says no where there is nothing to change, and where something else has set the level", async () => {
   const { call } = fakeCluster({ data: { LOG_LEVEL: "warn" } });
   await assert.rejects(plugin.show.run(call({ name: "api" })), { name: "OperationError", message: /no ConfigMap api/ });
-  await assert.rejects(plugin.set.verify(call(), { level: "debug" }), { name: "OperationError", message: /has the level warn/ });
+  await assert.rejects(plugin.set.verify(call(), { level: "debug" }), {
+    name: "OperationError",
+    message: /has the level warn/,
+  });
   assert.throws(() => plugin.set.bind({ name: "kube-root-ca.crt" }), { name: "OperationError" });
 });

@@ -122,8 +122,8 @@ export class ApiError extends Error {
   /** Of HTTP: 404 no such object, 403 no right, 409 another was first, 422 the object does not fit. */
   readonly status: number;
 
-  constructor(status: number, message: string) {
-    super(message);
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.status = status;
   }
 }

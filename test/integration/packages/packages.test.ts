@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -20,6 +20,8 @@ import { type InstalledPackages, installPackages } from "./installed-packages.ts
 /** The lowest Node.js of `engines`. */
 const OLDEST_NODE = "22.19.0";
 const OLDEST = `node-${process.platform}-${process.arch}`;
+/** What a plugin imports runs on an older one, which has another name here. */
+const OLDEST_FOR_PLUGINS = "node-for-plugins";
 const BUILT = PACKAGES.filter(({ name }) => isLong || name !== "@sallyport/api-client");
 
 const run = promisify(execFile);
@@ -29,7 +31,8 @@ let installed: InstalledPackages;
 let nodes: readonly string[] = [process.execPath];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sallyport-packages-"));
-  const others = isLong ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`] : [];
+  const older = `${OLDEST_FOR_PLUGINS}@npm:${OLDEST}@20.19.0`;
+  const others = isLong ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`, older] : [];
   installed = await installPackages(folder, BUILT, ["prom-client@15", ...others]);
   if (isLong) nodes = [inPackage(OLDEST, "bin/node"), process.execPath];
 }, 600_000);
@@ -42,7 +45,8 @@ const tarballOf = (name: string): Promise<Buffer> => readFile(installed.tarballs
 const MAX_BYTES: Readonly<Record<string, number>> = {
   "@sallyport/kube": 110_000,
   "@sallyport/api-client": 155_000,
-  sallyport: 840_000,
+  "@sallyport/plugin": 7_700,
+  sallyport: 1_020_000,
 };
 
 describe.each(BUILT.map(({ name }) => name))("%s", (name) => {
@@ -84,7 +88,8 @@ describe.each(LIBRARIES.filter((each) => BUILT.includes(each)))("$name", ({ name
 
   test("is imported by each Node.js that it names", async () => {
     const lines = imported.map((entry) => `if (Object.keys(await import("${entry}")).length === 0) throw 1;`);
-    for (const node of nodes) {
+    const also = isLong && name === "@sallyport/plugin" ? [inPackage(OLDEST_FOR_PLUGINS, "bin/node")] : [];
+    for (const node of [...nodes, ...also]) {
       await run(node, ["--input-type=module", "--eval", lines.join("\n")], { cwd: installed.folder });
     }
   });
@@ -94,6 +99,7 @@ const CONSUMER = `import { Client, Informer, connect, deploymentShape, resources
 import { kubeMetrics } from "@sallyport/kube";
 import { createClient, pages } from "@sallyport/api-client";
 import { ROUTES, type ResponseOf } from "@sallyport/api-client/contract";
+import { defineOperation, type KubeObject, OperationError } from "@sallyport/plugin";
 import { Registry } from "prom-client";
 
 const metrics = kubeMetrics(new Registry());
@@ -108,6 +114,19 @@ export const names: string[] = items.map(({ name }) => name);
 export const path: "/v1/projects" = ROUTES.projects.list.path;
 export type Projects = ResponseOf<typeof ROUTES.projects.list>;
 export const all = pages;
+interface Deployment extends KubeObject { readonly spec: { readonly replicas: number } }
+const deployments = { group: "apps", version: "v1", plural: "deployments" };
+export const size = defineOperation({
+  bind: ({ name }) => ({ name: String(name) }),
+  async run({ client, params, signal }) {
+    const found = await client.get<Deployment>(deployments, { namespace: "shop", name: params.name });
+    if (found === undefined || signal.aborted) throw new OperationError("there is none");
+    return { replicas: found.spec.replicas };
+  },
+  verify: async (_, { replicas }) => ({ replicas: replicas + 0 }),
+});
+// @ts-expect-error: an operation that does nothing
+defineOperation({});
 // @ts-expect-error: a call without its signal
 await platform.projects.list({});
 `;
@@ -161,6 +180,29 @@ test("the first example of @sallyport/kube follows a real cluster", async () => 
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGINT");
   expect(await ended).toBe(0);
+});
+
+test("the first example of @sallyport/plugin runs, and so do the tests of the example plugin", async () => {
+  const program = await readmeProgram("@sallyport/plugin", "trial.mjs");
+  const told = "{ mode: 'normal' }\nthere is no ConfigMap api in shop\n";
+  for (const node of nodes) expect((await run(node, [program])).stdout).toBe(told);
+  const example = join(installed.folder, "plugin-log-level");
+  await cp(join(import.meta.dirname, "../../../examples/plugin-log-level"), example, { recursive: true });
+  const { stdout } = await run(process.execPath, ["--test", "--test-reporter=tap", join(example, "plugin.test.mjs")]);
+  expect(stdout).toContain("# pass 5\n# fail 0\n");
+});
+
+test("the program makes, checks, packs and tries a plugin", async () => {
+  const cli = (...args: string[]) =>
+    run(process.execPath, [inPackage("sallyport", "sallyport.mjs"), "plugin", ...args], { cwd: folder });
+  await cli("init", "shop-tools");
+  expect((await cli("check", "shop-tools")).stdout).toBe("shop-tools 0.1.0: 2 operations: no problem\n");
+  await cli("pack", "shop-tools");
+  expect((await cli("values", "shop-tools-0.1.0.zip")).stdout).toContain("  shop-tools:\n    version: 0.1.0\n");
+  await cluster().kubectl(["create", "configmap", "web", "--from-literal=mode=normal"]);
+  const words = ["test", "shop-tools", "show-mode", "-n", "default", "--params", "name=web"];
+  const tried = await cli(...words, "--kubeconfig", cluster().adminKubeconfig, "-o", "json");
+  expect(JSON.parse(tried.stdout)).toMatchObject({ result: { mode: "normal" } });
 });
 
 async function platformWithProject() {

@@ -10,8 +10,8 @@ import type { Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import { bundleOf, readBundle } from "./bundle-file.ts";
 import { chartValues, chartValuesText } from "./chart-values.ts";
-import { PLUGIN_SUMMARY, pluginHelp } from "./plugin-help.ts";
 import { readPluginFolder } from "./plugin-folder.ts";
+import { PLUGIN_SUMMARY, pluginHelp } from "./plugin-help.ts";
 import { problemLine } from "./problem.ts";
 import { writeStarter } from "./starter.ts";
 

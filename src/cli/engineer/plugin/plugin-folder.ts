@@ -66,7 +66,7 @@ function readSource(text: string): Source {
     const problems = document.errors.map(({ pos, message }) => ({ ...at(pos[0]), message }));
     return { metadata: undefined, names: [], problems };
   }
-  const value: unknown = valueOf(document);
+  const value: unknown = dataOf(document);
   const named = isRecord(value) ? { ...value, module: MODULE_FILE } : value;
   const read = readPluginMetadata(named);
   if (read.ok) return sized(read.metadata);
@@ -78,7 +78,7 @@ function readSource(text: string): Source {
 }
 
 /** An alias can make a small file a large value. */
-function valueOf(document: ReturnType<typeof parseDocument>): unknown {
+function dataOf(document: ReturnType<typeof parseDocument>): unknown {
   try {
     return document.toJS({ maxAliasCount: 16 });
   } catch {

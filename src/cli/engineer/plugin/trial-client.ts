@@ -136,7 +136,7 @@ export class TrialClient implements PluginClient {
       return (await exchange.bytes(asked.request, signal)).body;
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
-      throw new ApiError(error.status, error.body?.message ?? error.message);
+      throw new ApiError(error.status, error.body?.message ?? error.message, { cause: error });
     }
   }
 

@@ -1,4 +1,4 @@
-import { type Params } from "../../../plugin-api/index.ts";
+import type { Params } from "../../../plugin-api/index.ts";
 import type { PluginOperation } from "../../../plugins/metadata.ts";
 import { paramsIssues } from "../../../plugins/params-fit.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";

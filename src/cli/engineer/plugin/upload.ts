@@ -1,7 +1,7 @@
+import { FriendlyError } from "../../kernel/command.ts";
 import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import type { SessionFlags } from "../session.ts";
-import { FriendlyError } from "../../kernel/command.ts";
 import { type Bundle, readBundle } from "./bundle-file.ts";
 
 const TELL_EACH_MS = 1_000;
