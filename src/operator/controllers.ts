@@ -139,7 +139,13 @@ function receiptPorts({ client, caches, fence, config }: OperatorParts): Receipt
     liveGrant: (name, signal) => client.get<AccessGrant>(accessGrants, { namespace, name }, signal),
     grantsOf: (id) => caches.grants.store.list().filter(({ spec }) => spec.deploymentId === id),
     writeHead: (deployment, receipts, signal) =>
-      writeStatus<ManagedDeployment, ManagedDeploymentStatus>(client, managedDeployments, deployment, { receipts }, signal),
+      writeStatus<ManagedDeployment, ManagedDeploymentStatus>(
+        client,
+        managedDeployments,
+        deployment,
+        { receipts },
+        signal,
+      ),
     writeReceipt: (grant, receipt, signal) =>
       writeStatus<AccessGrant, AccessGrantStatus>(client, accessGrants, grant, { receipt }, signal),
   };
