@@ -1,6 +1,10 @@
 import { objectName } from "../crds/group.ts";
-import { type AccessGrant, accessGrants } from "../crds/kinds/access-grant.ts";
-import { type ManagedDeployment, managedDeployments } from "../crds/kinds/managed-deployment.ts";
+import { type AccessGrant, type AccessGrantStatus, accessGrants } from "../crds/kinds/access-grant.ts";
+import {
+  type ManagedDeployment,
+  type ManagedDeploymentStatus,
+  managedDeployments,
+} from "../crds/kinds/managed-deployment.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { DEBUG_MODES } from "../crds/operations/debug.ts";
 import { redactText } from "../crds/redact.ts";
@@ -137,8 +141,15 @@ function receiptPorts({ client, caches, fence, config }: OperatorParts): Receipt
     liveGrant: (name, signal) => client.get<AccessGrant>(accessGrants, { namespace, name }, signal),
     grantsOf: (id) => caches.grants.store.list().filter(({ spec }) => spec.deploymentId === id),
     writeHead: (deployment, receipts, signal) =>
-      writeStatus(client, managedDeployments, deployment, { receipts }, signal),
-    writeReceipt: (grant, receipt, signal) => writeStatus(client, accessGrants, grant, { receipt }, signal),
+      writeStatus<ManagedDeployment, ManagedDeploymentStatus>(
+        client,
+        managedDeployments,
+        deployment,
+        { receipts },
+        signal,
+      ),
+    writeReceipt: (grant, receipt, signal) =>
+      writeStatus<AccessGrant, AccessGrantStatus>(client, accessGrants, grant, { receipt }, signal),
   };
 }
 

@@ -188,6 +188,7 @@ class World {
             const decision = only(body.decisions);
             return this.#report(decision.requestId, ends[decision.outcome]);
           }),
+        receipts: async ({ body }) => this.#effect(() => this.#report(only(body.receipts).requestId, (from) => from)),
       },
     };
   }

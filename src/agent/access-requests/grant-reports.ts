@@ -29,7 +29,8 @@ function receiptReport(grant: AccessGrant): readonly GrantReport[] {
   const linked = linkedReceipt(grant);
   if (linked === undefined) return [];
   const digest = grant.status?.receipt?.digest ?? linked.digest;
-  return [{ kind: "receipt", key: "receipt", report: { requestId: grant.spec.requestId, ...linked, digest } }];
+  const report = { requestId: grant.spec.requestId, digest, receipt: { ...linked.receipt } };
+  return [{ kind: "receipt", key: "receipt", report }];
 }
 
 function approvalOf(grant: AccessGrant, now: Date): readonly GrantReport[] {

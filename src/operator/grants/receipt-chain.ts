@@ -1,7 +1,7 @@
 import { canonicalDigest } from "../../crds/canonical-digest.ts";
 import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
-import { isSettled, type ReceiptLink, receiptOf } from "../../crds/receipt.ts";
+import { isSettled, receiptOf } from "../../crds/receipt.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 
 /** The last receipt of a deployment, in the status of its ManagedDeployment. */
@@ -72,7 +72,7 @@ async function writeUnwritten(head: ReceiptHead, ports: ReceiptPorts, signal: Ab
 }
 
 function nextHead(grant: AccessGrant, last: ReceiptLinkEnd | undefined): ReceiptHead {
-  const place: ReceiptLink =
+  const place: Pick<ReceiptHead, "sequence" | "previous"> =
     last === undefined ? { sequence: 1 } : { sequence: last.sequence + 1, previous: last.digest };
   const { name, uid } = grant.metadata;
   return { ...place, digest: canonicalDigest(receiptOf(grant, place)), grant: name, grantUid: uid };
