@@ -6,8 +6,8 @@ import { CHART_ROUTES } from "../builders/helm/chart-link.ts";
 import { OBJECT_ROUTES } from "../objects/object-routes.ts";
 
 /**
- * Routes outside of the contract: sign-in, objects, charts, setup files, and pages that people open. Metrics count them by template like the
- * contract's routes.
+ * Routes outside of the contract: sign-in, objects, charts, setup files, and pages that people open. Metrics count them
+ * by template like the contract's routes.
  */
 export const NON_API_ROUTES = [
   ...AUTH_ROUTES,
