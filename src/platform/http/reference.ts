@@ -77,6 +77,7 @@ const READABLE = `
 .swagger-ui .info .url, .swagger-ui a.nostyle .url { color: #1d4ed8; }
 .swagger-ui .btn.authorize { color: #15633a; border-color: #15633a; }
 .swagger-ui .btn.authorize svg { fill: #15633a; }
+.swagger-ui .download-contents { background: #4b5563; }
 .swagger-ui .btn.cancel { color: #a61b1b; border-color: #a61b1b; }
 .swagger-ui .btn.execute { background: #1d4ed8; border-color: #1d4ed8; }
 .swagger-ui .opblock.opblock-get .opblock-summary-method { background: #1d4ed8; }
@@ -88,7 +89,7 @@ const READABLE = `
 .swagger-ui .parameter__in, .swagger-ui .prop-format, .swagger-ui .response-control-media-type__accept-message,
 .swagger-ui .tab li, .swagger-ui .json-schema-2020-12__attribute { color: #4b5563; }
 .swagger-ui .opblock .opblock-summary { flex-wrap: wrap; }
-.swagger-ui .opblock-body, .swagger-ui .opblock-summary-path { max-width: 100%; overflow-x: auto; overflow-wrap: anywhere; }
+.swagger-ui .opblock, .swagger-ui .opblock-body, .swagger-ui .opblock-summary-path { max-width: 100%; overflow-x: auto; overflow-wrap: anywhere; }
 .swagger-ui .filter .operation-filter-input { width: 100%; box-sizing: border-box; }
 .swagger-ui :focus-visible { outline: 3px solid #b45309; outline-offset: 2px; }
 `;

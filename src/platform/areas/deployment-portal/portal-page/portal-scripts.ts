@@ -40,7 +40,7 @@ const look = async () => {
     if (!now) return location.reload();
     if (part.innerHTML !== now.innerHTML) part.replaceChildren(...now.childNodes);
   }
-  if (fresh.querySelector("[data-settled]")) clearInterval(looking);
+  if (document.querySelector("[data-settled]")) clearInterval(looking);
 };
 const looking = document.querySelector("[data-settled]") ? undefined : setInterval(look, ${LOOK_MS});
 `;
