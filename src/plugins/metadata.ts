@@ -26,7 +26,7 @@ export const MODULE_FILE = "plugin.mjs";
 export const METADATA_FILE = "metadata.json";
 /** Of `metadata.json`. Larger than the operations of any plugin need. */
 export const MAX_METADATA_BYTES = 256 * 1024;
-export const MAX_TIME_LIMIT_SECONDS = 300;
+const MAX_TIME_LIMIT_SECONDS = 300;
 const MAX_OPERATIONS = 256;
 const MAX_RULES = 16;
 const MAX_RESULT_WORDS = 32;

@@ -136,7 +136,7 @@ export class TrialClient implements PluginClient {
       return (await exchange.bytes(asked.request, signal)).body;
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
-      throw new ApiError(error.status, error.body?.message ?? error.message, { cause: error });
+      throw refusalOf(error);
     }
   }
 
@@ -153,6 +153,10 @@ export class TrialClient implements PluginClient {
       throw new ApiError(403, `${operation.name} may ${verb} ${named} in namespace ${own} alone, and not ${where}`);
     }
   }
+}
+
+function refusalOf(error: ServerError): ApiError {
+  return new ApiError(error.status, error.body?.message ?? error.message, { cause: error });
 }
 
 function target(resource: Resource, { namespace }: Key) {

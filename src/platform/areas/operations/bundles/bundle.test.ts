@@ -69,6 +69,49 @@ describe("a bundle's metadata", () => {
   });
 });
 
+describe("the metadata of a plugin that operators run", () => {
+  const runnable = (change: object = {}, more: object = {}) => ({
+    ...{ name: "shop", version: "1.0.0", tier: "mutating", module: "plugin.mjs" },
+    operations: [
+      {
+        ...{ name: "reindex", scope: "namespaced", description: "", timeLimitSeconds: 60, result: {} },
+        paramsSchema: { type: "object", required: ["namespace"], properties: { namespace: { type: "string" } } },
+        rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }],
+        ...change,
+      },
+    ],
+    ...more,
+  });
+
+  it.each<[string, unknown, string | undefined]>([
+    ["sound", runnable(), undefined],
+    [
+      "a right that no plugin has",
+      runnable({ rules: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }] }),
+      "metadata/operations/0/rules/0",
+    ],
+    ["without rules", runnable({ rules: undefined }), "metadata/operations/0/rules"],
+    ["another tier than it is registered with", runnable({}, { tier: "read-only" }), "metadata/tier"],
+    ["another plugin", runnable({}, { name: "other" }), "metadata/name"],
+    ["an unknown key", runnable({}, { binaries: {} }), "metadata/binaries"],
+  ])("%s", (_, value, at) => {
+    expect(issuesOf(value)).toEqual(at === undefined ? [] : [at]);
+  });
+
+  it("needs the module in the archive, and keeps the scope", () => {
+    const issues = [{ path: "metadata/module", message: "is not in the archive" }];
+    expect(() => readMetadata(runnable(), plugin, new Set(["metadata.json"]))).toThrow(
+      expect.objectContaining({ detail: { context: { issues } } }),
+    );
+    const params = { type: "object", required: ["name"], properties: { name: { type: "string" } } };
+    const rules = [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }];
+    const wide = runnable({ scope: "cluster", paramsSchema: params, rules });
+    const files = new Set(["metadata.json", "plugin.mjs"]);
+    expect(readMetadata(wide, plugin, files)).toMatchObject([{ name: "reindex", scope: "cluster", tier: "mutating" }]);
+    expect(readMetadata(runnable(), plugin, files)[0]).not.toHaveProperty("scope");
+  });
+});
+
 const folder = mkdtempSync(join(tmpdir(), "sallyport-bundles-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
