@@ -33,10 +33,13 @@ const Operation = Type.Object(
 const Enabled = Type.Record(
   Name,
   Type.Object(
-    { version: Version, operations: Type.Record(Name, Operation, { maxProperties: MAX_OPERATIONS }) },
+    {
+      version: Version,
+      operations: Type.Record(Name, Operation, { maxProperties: MAX_OPERATIONS, additionalProperties: false }),
+    },
     { additionalProperties: false },
   ),
-  { maxProperties: MAX_PLUGINS },
+  { maxProperties: MAX_PLUGINS, additionalProperties: false },
 );
 
 /**
