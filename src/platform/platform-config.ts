@@ -208,8 +208,7 @@ export function readPlatformConfig(environment: Environment): PlatformConfig {
   const { firstAdmin, ...identity } = readIdentity(text, fail, address, host);
   const config: PlatformConfig = {
     database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
-    objects: readObjectLocation(text, fail),
-    images: readImageBuilding(text, fail),
+    ...{ objects: readObjectLocation(text, fail), images: readImageBuilding(text, fail) },
     github: readGitHost(text, fail),
     host,
     port: port(settings.port),

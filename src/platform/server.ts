@@ -121,9 +121,9 @@ async function start(
   const address = { url: "" };
   const baseUrl = (): string => options.baseUrl ?? address.url;
   const objects = await openObjects({ ...options, sealingKey, clock, log, baseUrl });
-  const { store, secret } = objects;
-  const builders = await openBuilders({ store, secret, baseUrl }, options.images, draining.signal);
-  const forgotten = objectSweep({ store, secret, owners: OBJECT_OWNERS, signal: draining.signal });
+  const builders = await openBuilders({ ...objects, baseUrl }, options.images, draining.signal);
+  const [{ store }, { baseImage }] = [objects, builders];
+  const forgotten = objectSweep({ ...objects, owners: OBJECT_OWNERS, signal: draining.signal });
   const sweeps = { ...SWEEPS, objects: forgotten, tables: tableUpkeep(database.kind) };
   const sweeper = sweepEvery(db, { sweeps, hooks: HOOKS, clock, log, metrics }, draining.signal);
   parts.defer(() => sweeper.ended);
@@ -132,10 +132,7 @@ async function start(
   const engine: Engine = {
     db,
     clock,
-    config: callConfig(options, {
-      ...{ baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: store },
-      baseImage: builders.baseImage,
-    }),
+    config: callConfig(options, { baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: store, baseImage }),
     budgets: new Budgets({ ...BUDGET_SIZES, ...options.budgets }, (name) => metrics.budgetRefused(name)),
     cursorKey: createSecretKey(sealingKey),
     waker,
@@ -164,10 +161,7 @@ async function start(
   parts.defer(builders.start({ ...engine, log }));
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
-    url: address.url,
-    port: bound.port,
-    db,
-    bootstrap,
+    ...{ url: address.url, port: bound.port, db, bootstrap },
     sweep: () => sweeper.now(),
     async close() {
       await parts.disposeAsync();

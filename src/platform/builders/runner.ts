@@ -32,7 +32,7 @@ export interface Builder {
    * @throws UnbuildableError for what cannot be built. Any other failure is retried when the lease lapses.
    */
   build(row: PackageRow, tell: Tell, signal: AbortSignal): Promise<PackageOutputs>;
-  /** Removes what a build has stored that did not become the package's. */
+  /** Removes what a build has stored when the package was canceled, or went to another builder. */
   discard?(row: PackageRow, signal: AbortSignal): Promise<void>;
 }
 
@@ -111,9 +111,11 @@ async function buildNext(
     await act(parts, signal, (call) => complete(call, id, { builderId, status: "ready", outputs }));
     parts.log.info({ packageId: id, type, workspaceId }, "package built");
   } catch (error) {
-    await builder.discard?.(row, signal);
     // The package was canceled, or the lease lapsed and another builder decides.
-    if (error instanceof PlatformError && error.code === "LEASE_LOST") return true;
+    if (error instanceof PlatformError && error.code === "LEASE_LOST") {
+      await builder.discard?.(row, signal);
+      return true;
+    }
     if (!(error instanceof UnbuildableError)) throw error;
     const failure = { code: "PACKAGE_BUILD_FAILED", message: error.message, internal: false, retryable: false };
     await act(parts, signal, (call) => complete(call, id, { builderId, status: "failed", error: failure }));
