@@ -95,7 +95,7 @@ class Life {
         writeStatus(client, accessGrants, grant, status, signal),
       access: new Access(client, { grantsNamespace: NAMESPACE }),
       roleLending: { ofPlan: async () => undefined },
-      linkReceipt: async () => "linked",
+      linkReceipt: async () => "linked" as const,
       running: this.running,
       metrics: { transition: () => undefined },
       publisher: { grantBecame: (_: AccessGrant, state: string) => void this.told.publisher.push(state) },
