@@ -194,7 +194,7 @@ long("is pushed: images and chart to a real registry, packages to npm's", async 
   onTestFinished(() => void registry.kill());
   const port = await new Promise<string>((resolve) => {
     registry.stderr.on("data", (text) => {
-      const [, found] = /:(\d+)\s*$/m.exec(String(text)) ?? [];
+      const [, found] = / port (\d+)/.exec(String(text)) ?? [];
       if (found !== undefined) resolve(found);
     });
   });
