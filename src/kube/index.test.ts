@@ -21,12 +21,17 @@ test("the operator of docs/kube.md is the example that is run, and its shape the
   }
 });
 
-const proofs = [...docs.slice(docs.indexOf("## What it is held to")).matchAll(/\| \[([^\]]+)\]\(\.\.\/([^)]+)\) \|$/gm)];
+const proofs = [
+  ...docs.slice(docs.indexOf("## What it is held to")).matchAll(/\| \[([^\]]+)\]\(\.\.\/([^)]+)\) \|$/gm),
+];
 
 test("every part has tests that docs/kube.md names", () => {
   expect(proofs.length).toBeGreaterThan(30);
 });
 
-test.each(proofs.map(([, title = "", path = ""]) => [title, path] as const))("there is a test %j in %s", (title, path) => {
-  expect(readFileSync(join(ROOT, path), "utf8")).toContain(JSON.stringify(title));
-});
+test.each(proofs.map(([, title = "", path = ""]) => [title, path] as const))(
+  "there is a test %j in %s",
+  (title, path) => {
+    expect(readFileSync(join(ROOT, path), "utf8")).toContain(JSON.stringify(title));
+  },
+);

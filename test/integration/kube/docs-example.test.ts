@@ -1,17 +1,9 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import {
-  Client,
-  connect,
-  Informer,
-  resources,
-  silentLogger,
-  systemClock,
-} from "../../../src/kube/index.ts";
+import { Client, connect, Informer, resources, silentLogger, systemClock } from "../../../src/kube/index.ts";
 import { leanPodShape } from "./lean-pod.ts";
 
 const cluster = useCluster();
-const soon = { timeout: 90_000, interval: 50 } as const;
 const never = new AbortController().signal;
 
 async function adminClient(): Promise<Client> {
