@@ -194,6 +194,9 @@ onEachDatabase("the boundary between customers", (world) => {
         "POST /v1/access-requests/decisions": {
           ...{ deploymentId, decisions: [{ requestId: ids.request, outcome: "denied" }] },
         },
+        "POST /v1/access-requests/receipts": {
+          ...{ deploymentId, receipts: [{ requestId: ids.request, digest: `sha256:${"0".repeat(64)}`, receipt: {} }] },
+        },
         "GET /v1/commands": {},
         "POST /v1/commands": { deploymentId, name: "reload" },
         "GET /v1/commands/{id}": {},
