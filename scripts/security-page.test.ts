@@ -4,19 +4,27 @@ import { expect, test } from "vitest";
 
 const docs = join(import.meta.dirname, "../docs");
 const page = readFileSync(join(docs, "security.md"), "utf8");
-const section = page.slice(page.indexOf("## What a stolen X can do"), page.indexOf("## Open and close"));
-const lines = section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| It |"));
-const attacksOf = (from: string, to: string): readonly string[] => {
-  const chapter = page.slice(page.indexOf(from), page.indexOf(to));
-  const rows = chapter.slice(chapter.indexOf("| Attack |")).split("\n");
-  return rows.filter((line) => line.startsWith("| ")).slice(1);
+/** From one heading up to another, the rows of the tables whose last column is for tests. */
+const rowsOf = (from: string, to = "\n## "): readonly string[] => {
+  const start = page.indexOf(from);
+  const tables = page.slice(start, page.indexOf(to, start + from.length)).split(/\n(?!\|)/);
+  return tables.flatMap((table) => {
+    const [head = "", , ...rows] = table.split("\n").filter((line) => line.startsWith("|"));
+    return /\| (Test|proven by) \|$/.test(head) ? rows : [];
+  });
 };
-const debug = attacksOf("## Debug sessions", "## Machines");
-const machines = attacksOf("## Machines", "## Releases");
-const releases = attacksOf("## Releases", "## Pages in a browser");
-const pages = attacksOf("## Pages in a browser", "## What leaves the cluster");
+const section = page.slice(page.indexOf("## What a stolen X can do"), page.indexOf("## Open and close"));
+const lines = rowsOf("## What a stolen X can do", "## What they may tell you");
+const chapters = {
+  "Debug sessions": rowsOf("## Debug sessions"),
+  Machines: rowsOf("## Machines"),
+  Releases: rowsOf("## Releases"),
+  Receipts: rowsOf("## Receipts"),
+  "Pages in a browser": rowsOf("## Pages in a browser"),
+  "Plugins of the vendor": rowsOf("## Plugins of the vendor"),
+};
 const proofs = [
-  ...[section, ...debug, ...machines, ...releases, ...pages].join("\n").matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g),
+  ...[section, ...Object.values(chapters).flat()].join("\n").matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g),
 ].map(([, title = "", path = ""]) => [title, path] as const);
 
 test("every line of what a stolen identity can do names a test", () => {
@@ -25,11 +33,14 @@ test("every line of what a stolen identity can do names a test", () => {
 });
 
 test.each([
-  ["debug sessions", debug, 2, 12],
-  ["machines", machines, 1, 12],
-  ["releases", releases, 0, 12],
-  ["pages", pages, 0, 8],
-])("every attack on %s names a test, but those that no program stops", (_, attacks, unstopped, least) => {
+  ["Debug sessions", 2, 12],
+  ["Machines", 1, 12],
+  ["Releases", 0, 12],
+  ["Receipts", 0, 4],
+  ["Pages in a browser", 0, 8],
+  ["Plugins of the vendor", 0, 12],
+] as const)("every attack under %s names a test, but those that no program stops", (chapter, unstopped, least) => {
+  const attacks = chapters[chapter];
   expect(attacks.length).toBeGreaterThan(least);
   expect(attacks.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toHaveLength(unstopped);
 });
