@@ -5,18 +5,23 @@ import { expect, test } from "vitest";
 const docs = join(import.meta.dirname, "../docs");
 const page = readFileSync(join(docs, "security.md"), "utf8");
 const section = page.slice(page.indexOf("## What a stolen X can do"), page.indexOf("## Open and close"));
-const lines = section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| It |"));
-const attacksOf = (from: string, to: string): readonly string[] => {
+const lines = section.split("\n").filter((line) => line.startsWith("| ") && !line.endsWith("| proven by |"));
+/** @param head how the table of the chapter begins */
+const attacksOf = (from: string, to: string, head = "| Attack |"): readonly string[] => {
   const chapter = page.slice(page.indexOf(from), page.indexOf(to));
-  const rows = chapter.slice(chapter.indexOf("| Attack |")).split("\n");
+  const rows = chapter.slice(chapter.indexOf(head)).split("\n");
   return rows.filter((line) => line.startsWith("| ")).slice(1);
 };
 const debug = attacksOf("## Debug sessions", "## Machines");
 const machines = attacksOf("## Machines", "## Releases");
-const releases = attacksOf("## Releases", "## Pages in a browser");
-const pages = attacksOf("## Pages in a browser", "## What leaves the cluster");
+const releases = attacksOf("## Releases", "## Receipts");
+const receipts = attacksOf("## Receipts", "## Pages in a browser", "| Alone |");
+const pages = attacksOf("## Pages in a browser", "## Plugins of the vendor");
+const plugins = attacksOf("## Plugins of the vendor", "## What leaves the cluster", "| A plugin that |");
 const proofs = [
-  ...[section, ...debug, ...machines, ...releases, ...pages].join("\n").matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g),
+  ...[section, ...debug, ...machines, ...releases, ...receipts, ...pages, ...plugins]
+    .join("\n")
+    .matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g),
 ].map(([, title = "", path = ""]) => [title, path] as const);
 
 test("every line of what a stolen identity can do names a test", () => {
@@ -28,7 +33,9 @@ test.each([
   ["debug sessions", debug, 2, 12],
   ["machines", machines, 1, 12],
   ["releases", releases, 0, 12],
+  ["receipts", receipts, 0, 6],
   ["pages", pages, 0, 8],
+  ["plugins", plugins, 0, 12],
 ])("every attack on %s names a test, but those that no program stops", (_, attacks, unstopped, least) => {
   expect(attacks.length).toBeGreaterThan(least);
   expect(attacks.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toHaveLength(unstopped);
