@@ -8,7 +8,7 @@ import { command } from "../../test/e2e/command.ts";
 const CRANE = {
   name: "crane",
   module: "github.com/google/go-containerregistry",
-  version: "v0.21.9",
+  version: "v0.22.1",
   command: "cmd/crane",
 } as const;
 

@@ -70,7 +70,7 @@ export interface PluginClient {
 
 export interface PluginClock {
   now(): Date;
-  /** Rejects as soon as the operation is stopped. */
+  /** Rejects at the time limit. */
   sleep(ms: number): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export interface OperationCall<P = Params> {
   /** What `bind` returned, else the params as they were given. They fit the operation's schema. */
   readonly params: P;
   readonly clock: PluginClock;
-  /** Aborted when the operation is stopped: at its time limit, when its grant is revoked, at the end of the window. */
+  /** Aborted at the time limit. At a revocation and at the end of the window the operator kills the process instead. */
   readonly signal: AbortSignal;
   /** Foreign text without what looks like a secret. The operator does the same with the whole result. */
   readonly redact: (text: string) => string;

@@ -1,7 +1,19 @@
 import Type, { type Static } from "typebox";
 import { Check } from "typebox/schema";
 import { type PluginRule, Rule, rulesIssues } from "./rules.ts";
-import { isReservedName, Name, pluginRole, SCOPES, type Scope, TIERS, type Tier, Version, words } from "./words.ts";
+import {
+  isReservedName,
+  MAX_COMMAND,
+  MAX_OPERATIONS,
+  Name,
+  pluginRole,
+  SCOPES,
+  type Scope,
+  TIERS,
+  type Tier,
+  Version,
+  words,
+} from "./words.ts";
 
 /** What the customer's values let an operator run of one plugin. Code comes from the image; rights, tier and scope from here. */
 export interface EnabledOperation {
@@ -18,9 +30,6 @@ export interface EnabledOperation {
 }
 
 const MAX_PLUGINS = 32;
-const MAX_OPERATIONS = 64;
-/** A role, and the names of its bindings, are made of both words (src/crds/kinds/lending.ts). */
-const MAX_ENABLED_COMMAND = 64;
 
 const Operation = Type.Object(
   {
@@ -64,6 +73,6 @@ export function readEnabledPlugins(value: unknown): readonly EnabledOperation[] 
 
 function faultOf({ plugin, command, tier, scope, rules }: EnabledOperation): string | undefined {
   if (isReservedName(plugin)) return `${plugin} is a name of Sallyport's own`;
-  if (command.length > MAX_ENABLED_COMMAND) return `${command} is longer than ${MAX_ENABLED_COMMAND} characters`;
+  if (command.length > MAX_COMMAND) return `${command} is longer than ${MAX_COMMAND} characters`;
   return rulesIssues(rules, { tier, scope, path: "" })[0]?.message;
 }

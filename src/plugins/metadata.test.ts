@@ -56,11 +56,16 @@ describe("a plugin's metadata", () => {
     ["an unknown key", plugin({ homepage: "x" }), "/homepage is not a known key"],
     ["no operations", plugin({ operations: [] }), "/operations must not have fewer than 1 items"],
     [
-      "257 operations",
-      plugin({ operations: Array.from({ length: 257 }, () => operation()) }),
-      "/operations must not have more than 256 items",
+      "65 operations",
+      plugin({ operations: Array.from({ length: 65 }, () => operation()) }),
+      "/operations must not have more than 64 items",
     ],
     ["an operation twice", plugin({ operations: [operation(), operation()] }), "/operations/1/name is declared twice"],
+    [
+      "names of which no role could be made",
+      plugin({ name: "a".repeat(60) }),
+      "/operations/0/name is too long: plugin/operation may have 64 characters",
+    ],
     ["a bad tier", withOperation({ tier: "mild" }), "/operations/0/tier must be one of read-only, mutating"],
     ["a bad scope", withOperation({ scope: "all" }), "/operations/0/scope must be one of namespaced, cluster"],
     ["no time", withOperation({ timeLimitSeconds: 0 }), "/operations/0/timeLimitSeconds must be >= 1"],
@@ -110,7 +115,7 @@ describe("a plugin's metadata", () => {
   });
 
   it("is refused with at most 50 issues", () => {
-    const operations = Array.from({ length: 256 }, () => ({}));
+    const operations = Array.from({ length: 64 }, () => ({}));
     expect(issuesOf(plugin({ operations }))).toHaveLength(50);
   });
 

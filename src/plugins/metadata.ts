@@ -9,6 +9,8 @@ import { PatternJudge } from "./stranger-pattern.ts";
 import {
   Description,
   isReservedName,
+  MAX_COMMAND,
+  MAX_OPERATIONS,
   Name,
   PATTERN_WORDS,
   RESERVED_NAMES,
@@ -27,7 +29,6 @@ export const METADATA_FILE = "metadata.json";
 /** Of `metadata.json`. Larger than the operations of any plugin need. */
 export const MAX_METADATA_BYTES = 256 * 1024;
 const MAX_TIME_LIMIT_SECONDS = 300;
-const MAX_OPERATIONS = 256;
 const MAX_RULES = 16;
 const MAX_RESULT_WORDS = 32;
 /** A params schema may nest 64 levels. */
@@ -166,7 +167,11 @@ function nameIssues(plugin: unknown, names: readonly (string | undefined)[]): re
       const path = `/operations/${index}/name`;
       const isTwice = first.has(name);
       first.add(name);
-      return isTwice ? [{ path, message: "is declared twice" }] : [];
+      const isLong = isText && `${plugin}/${name}`.length > MAX_COMMAND;
+      return [
+        ...(isTwice ? [{ path, message: "is declared twice" }] : []),
+        ...(isLong ? [{ path, message: `is too long: plugin/operation may have ${MAX_COMMAND} characters` }] : []),
+      ];
     }),
   ];
 }

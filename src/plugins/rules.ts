@@ -82,7 +82,7 @@ const NAMESPACED_GROUPS: readonly string[] = [
   ...["apps", "batch", "autoscaling", "policy", "events.k8s.io", "discovery.k8s.io", "coordination.k8s.io"],
 ];
 
-/** Whether one of the rules gives a right, as RBAC reads them. */
+/** Whether one of the rules gives a right, as RBAC reads them. There are no wildcards in them. */
 export function isCovered(rules: readonly PluginRule[], { group, resource, verb }: Right): boolean {
   return rules.some(
     ({ apiGroups, resources, verbs }) =>
@@ -90,8 +90,8 @@ export function isCovered(rules: readonly PluginRule[], { group, resource, verb 
   );
 }
 
-/** One right out of a rule, which means all combinations of its words. */
-interface Right {
+/** One right out of a rule, which means all combinations of its words: `patch` on `deployments/scale` of `apps`. */
+export interface Right {
   readonly group: string;
   readonly resource: string;
   readonly verb: string;
@@ -116,7 +116,7 @@ export function rulesIssues(
   });
 }
 
-function rightsOf({ apiGroups, resources, verbs }: PluginRule): readonly Right[] {
+export function rightsOf({ apiGroups, resources, verbs }: PluginRule): readonly Right[] {
   return apiGroups.flatMap((group) =>
     resources.flatMap((resource) => verbs.map((verb) => ({ group, resource, verb }))),
   );

@@ -15,7 +15,10 @@ export type PluginsValues = Readonly<
   Record<string, { readonly version: string; readonly operations: Readonly<Record<string, OperationValues>> }>
 >;
 
-/** The values that let all operations of the plugins run as they ask for it. The customer strikes out what must not. */
+/**
+ * The values that let the operations of the plugins run as they ask for it. The customer strikes out what must not. One of scope
+ * `cluster` is off: the chart refuses to enable it, and would refuse the other operations with it.
+ */
 export function pluginsValues(plugins: readonly PluginMetadata[]): PluginsValues {
   return Object.fromEntries(
     plugins.map(({ name, version, operations }) => [
@@ -25,7 +28,7 @@ export function pluginsValues(plugins: readonly PluginMetadata[]): PluginsValues
         operations: Object.fromEntries(
           operations.map(({ name: operation, tier, scope, rules }) => [
             operation,
-            { enabled: true, tier, scope, rules },
+            { enabled: scope === "namespaced", tier, scope, rules },
           ]),
         ),
       },

@@ -13,8 +13,13 @@ export function words<const W extends readonly string[]>(list: W): Type.TUnsafe<
 }
 
 const NAME = "^[a-z0-9]+(-[a-z0-9]+)*$";
-/** Of a plugin and of an operation alike: `plugin/operation` fits the 128 characters of a plan's line. */
+/** Of a plugin and of an operation alike. */
 export const Name: Type.TString = Type.String({ pattern: NAME, maxLength: 63 });
+
+/** Most characters of `plugin/operation`: a role, and the names of its bindings, are made of both (src/crds/kinds/lending.ts). */
+export const MAX_COMMAND = 64;
+/** Of one plugin. */
+export const MAX_OPERATIONS = 64;
 
 const VERSION = "^[0-9A-Za-z][0-9A-Za-z.+_-]*$";
 export const Version: Type.TString = Type.String({ pattern: VERSION, minLength: 1, maxLength: 64 });

@@ -86,6 +86,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         description:
           "plugins, off by default: operations of the vendor's own, each with a role of the rules that stand in the values",
       },
+      {
+        kind: "added",
+        description:
+          "A receipt of each request that is over, in a chain for each deployment; the operator may patch the status of ManagedDeployments for it, and an admission policy narrows that",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

@@ -1,30 +1,6 @@
-import { CLOSED, CLOSED_GROUPS, STARTS_PODS, SUBRESOURCES } from "../../../src/plugins/rules.ts";
-import { SCOPES, TIERS } from "../../../src/plugins/words.ts";
+import { CLOSED, CLOSED_GROUPS, Rule, STARTS_PODS, SUBRESOURCES } from "../../../src/plugins/rules.ts";
+import { MAX_OPERATIONS, Name, RESERVED_NAMES, SCOPES, TIERS, Version } from "../../../src/plugins/words.ts";
 import { leaf } from "./chart-value.ts";
-
-const NAME = "^[a-z0-9]+(-[a-z0-9]+)*$";
-const WORDS = (pattern: string, maxItems: number, maxLength: number) => ({
-  type: "array",
-  minItems: 1,
-  maxItems,
-  items: { type: "string", maxLength, pattern },
-});
-
-const RULE = {
-  type: "object",
-  required: ["apiGroups", "resources", "verbs"],
-  additionalProperties: false,
-  properties: {
-    apiGroups: WORDS("^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$", 8, 253),
-    resources: WORDS("^[a-z]([-a-z0-9]*[a-z0-9])?(/[a-z]+)?$", 16, 80),
-    verbs: {
-      type: "array",
-      minItems: 1,
-      maxItems: 5,
-      items: { type: "string", enum: ["get", "list", "create", "patch", "delete"] },
-    },
-  },
-};
 
 const OPERATION = {
   type: "object",
@@ -34,7 +10,7 @@ const OPERATION = {
     enabled: { type: "boolean" },
     tier: { type: "string", enum: TIERS },
     scope: { type: "string", enum: SCOPES },
-    rules: { type: "array", minItems: 1, maxItems: 16, items: RULE },
+    rules: { type: "array", minItems: 1, maxItems: 16, items: Rule },
   },
 };
 
@@ -44,17 +20,17 @@ export const PLUGIN_VALUES = leaf(
   {
     type: "object",
     maxProperties: 32,
-    propertyNames: { maxLength: 63, pattern: NAME },
+    propertyNames: Name,
     additionalProperties: {
       type: "object",
       required: ["version", "operations"],
       additionalProperties: false,
       properties: {
-        version: { type: "string", maxLength: 64, pattern: "^[0-9A-Za-z][0-9A-Za-z.+_-]*$" },
+        version: Version,
         operations: {
           type: "object",
-          maxProperties: 64,
-          propertyNames: { maxLength: 63, pattern: NAME },
+          maxProperties: MAX_OPERATIONS,
+          propertyNames: Name,
           additionalProperties: OPERATION,
         },
       },
@@ -64,8 +40,8 @@ export const PLUGIN_VALUES = leaf(
 );
 
 /**
- * Template that says why a rule of a plugin's operation is refused, from the same tables as the command line, the platform and the
- * operator: `(dict "group" … "resource" … "verb" … "tier" …)`. Empty: it is not.
+ * Templates from the same tables as the command line, the platform and the operator. The first says why a rule of a plugin's
+ * operation is refused: `(dict "group" … "resource" … "verb" … "tier" …)`. Empty: it is not.
  */
 export function closedToPlugins(): string {
   const groups = JSON.stringify(Object.fromEntries(CLOSED_GROUPS));
@@ -97,6 +73,10 @@ it ${STARTS_PODS}
 {{- else if and $changes (eq .tier "read-only") -}}
 the operation's tier is read-only
 {{- end -}}
+{{- end -}}
+{{/* Words with which no plugin's name begins, as JSON. */}}
+{{- define "sallyport.reservedNames" -}}
+${JSON.stringify(RESERVED_NAMES)}
 {{- end -}}
 `;
 }

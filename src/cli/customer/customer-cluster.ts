@@ -1,11 +1,10 @@
-import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { DEFAULT_NAMES } from "../../crds/group.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { Client } from "../../kube/client/client.ts";
 import { connect } from "../../kube/client/connection.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
+import { kubeconfigPaths } from "../kernel/kubeconfig-paths.ts";
 import { escaped } from "../kernel/output.ts";
 
 /** Exit codes; the same numbers as in all of this program. */
@@ -49,7 +48,7 @@ export async function inCluster<T>(
 ): Promise<T> {
   try {
     const connection = await connect({
-      kubeconfig: kubeconfig ?? kubeconfigs(process.env.KUBECONFIG),
+      kubeconfig: kubeconfig ?? kubeconfigPaths(process.env),
       ...(context !== undefined && { context }),
       userAgent: "kubectl-sallyport",
     });
@@ -61,12 +60,6 @@ export async function inCluster<T>(
   } catch (error) {
     throw friendly(error);
   }
-}
-
-/** @param list the environment's KUBECONFIG */
-function kubeconfigs(list = ""): readonly string[] {
-  const named = list.split(delimiter).filter((path) => path !== "");
-  return named.length > 0 ? named : [join(homedir(), ".kube", "config")];
 }
 
 function friendly(error: unknown): unknown {

@@ -46,7 +46,7 @@ export interface CommandTable {
 
 type Known = Pick<OperationDeclaration, "command" | "tier" | "scope">;
 
-/** What this version brings keeps its tier and its scope, whatever `more` says. */
+/** What this version brings keeps its tier and its scope, also where `more` has the same command. */
 export function commandTable(more: readonly Known[]): CommandTable {
   // The operator runs no line of a debug session or of a machine, and no act of a release, but each is decided by its tier.
   const built = [...DEBUG_OPERATIONS, ...MACHINE_OPERATIONS, ...RELEASE_OPERATIONS, ...OPERATIONS];

@@ -3,12 +3,12 @@ import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Patch } from "../../kube/client/client-options.ts";
 import type { DynamicObject, NewObject, ObjectKey, Resource } from "../../kube/objects/resource.ts";
-import type { PluginRule } from "../../plugins/rules.ts";
+import { isCovered, type PluginRule } from "../../plugins/rules.ts";
 import type { Effect, OperationClient } from "../operations/operation.ts";
 import type { CallMessage } from "../plugin-process/messages.ts";
 import type { CallAnswer } from "../plugin-process/plugin-process.ts";
 import { type CallArguments, readCall } from "./call-arguments.ts";
-import { permits, rightText } from "./rights.ts";
+import { rightText } from "./rights.ts";
 
 const LIST_OBJECTS = 5_000;
 const LIST_BYTES = 8 * 1_024 * 1_024;
@@ -67,7 +67,7 @@ export class PluginCalls {
     const { rules, place } = this.#ports;
     const named = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     const right = { verb, group: resource.group, resource: named };
-    if (!permits(rules, right)) return `the rules of this operation do not have ${rightText(right)}`;
+    if (!isCovered(rules, right)) return `the rules of this operation do not have ${rightText(right)}`;
     if (place === undefined || namespace === place) return undefined;
     return `this operation works in namespace ${place} alone`;
   }

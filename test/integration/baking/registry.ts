@@ -4,17 +4,11 @@ import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { installRecipe, ProgramsError } from "../../../lab/cluster/go-build.ts";
+import { ProgramsError } from "../../../lab/cluster/go-build.ts";
 import { pluginLayerRecipe } from "../../../lab/cluster/plugin-layer.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import { ensureRecipe } from "../../../lab/cluster/programs.ts";
-
-const CRANE = {
-  name: "crane",
-  module: "github.com/google/go-containerregistry",
-  version: "v0.22.1",
-  command: "cmd/crane",
-} as const;
+import { craneProgram } from "../../../scripts/release/push.ts";
 
 export interface ImagePrograms {
   readonly pluginLayer: string;
@@ -26,8 +20,7 @@ export async function imagePrograms(signal: AbortSignal): Promise<ImagePrograms 
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
   try {
     const layer = await ensureRecipe(await pluginLayerRecipe(), { say }, signal);
-    const crane = await ensureRecipe(installRecipe(CRANE, "a minute on 2 cores, once"), { say }, signal);
-    return { pluginLayer: join(layer, "plugin-layer"), crane: join(crane, CRANE.name) };
+    return { pluginLayer: join(layer, "plugin-layer"), crane: await craneProgram(say, signal) };
   } catch (error) {
     if (!(error instanceof ProgramsError)) throw error;
     say(`SKIPPED: operators' images are not made by the real program: ${error.message}`);

@@ -25,3 +25,7 @@ it starts pods, which may use every Secret and account of their namespace: a plu
 the operation's tier is read-only
 {{- end -}}
 {{- end -}}
+{{/* Words with which no plugin's name begins, as JSON. */}}
+{{- define "sallyport.reservedNames" -}}
+["kubernetes","debug","machine","machines","release","releases"]
+{{- end -}}

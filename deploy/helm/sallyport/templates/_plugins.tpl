@@ -40,7 +40,7 @@
 {{- end -}}
 
 {{- define "sallyport.pluginGuards" -}}
-{{- $reserved := list "kubernetes" "debug" "machine" "machines" "release" "releases" -}}
+{{- $reserved := include "sallyport.reservedNames" . | fromJsonArray -}}
 {{- $roles := list -}}
 {{- range include "sallyport.pluginOperations" . | fromJsonArray -}}
 {{- $where := printf "plugins.%s.operations.%s" .plugin .name -}}

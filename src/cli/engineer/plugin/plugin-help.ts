@@ -41,7 +41,7 @@ machine; in a customer's cluster it has none.
   --params NAME=VALUE   once for each param; a text where the schema says so, else JSON
   -n, --namespace NAME  the param namespace
   --apply               really changes it, and runs verify
-  --kubeconfig FILE     default: the first file of KUBECONFIG, then ~/.kube/config. Without one nothing is run: exit code 8
+  --kubeconfig FILE     default: the files of KUBECONFIG, which are one, else ~/.kube/config. Without one nothing is run: exit code 8
   --context NAME        default: the file's current one
 ${FORMAT}; json and yaml have result, dropped, verified
 `,

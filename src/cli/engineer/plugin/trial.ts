@@ -1,8 +1,7 @@
 import { access } from "node:fs/promises";
-import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
 import { type Clock, sleep } from "../../../base/clock.ts";
 import { DeadlineError, withDeadline } from "../../../base/deadline.ts";
+import { isRecord } from "../../../base/is-record.ts";
 import { orAborted } from "../../../base/or-aborted.ts";
 import type { Environment } from "../../../base/settings.ts";
 import { redactText } from "../../../crds/redact.ts";
@@ -11,6 +10,7 @@ import { connect } from "../../../kube/client/connection.ts";
 import type { Operation, OperationCall, Params } from "../../../plugin-api/index.ts";
 import type { PluginOperation } from "../../../plugins/metadata.ts";
 import { FriendlyError } from "../../kernel/command.ts";
+import { kubeconfigPaths } from "../../kernel/kubeconfig-paths.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import { TrialClient } from "./trial-client.ts";
 
@@ -31,20 +31,20 @@ export interface TrialResult {
 }
 
 /** The person's own kubeconfig; undefined when none is named and there is none where kubectl looks. */
-export async function kubeconfigOf(named: string | undefined, env: Environment): Promise<string | undefined> {
-  const told = named ?? env.KUBECONFIG?.split(delimiter).find((path) => path !== "");
-  if (told !== undefined) return told;
-  const usual = join(env.HOME ?? homedir(), ".kube", "config");
-  return access(usual).then(
-    () => usual,
-    () => undefined,
-  );
+export async function kubeconfigOf(
+  named: string | undefined,
+  env: Environment,
+): Promise<readonly string[] | undefined> {
+  if (named !== undefined) return [named];
+  const paths = kubeconfigPaths(env);
+  const found = await Promise.allSettled(paths.map((path) => access(path)));
+  return found.some(({ status }) => status === "fulfilled") ? paths : undefined;
 }
 
 /** Runs one operation once, against the API server of a kubeconfig. @throws FriendlyError in words for the author */
 export async function runTrial(
   trial: Trial,
-  cluster: { readonly kubeconfig: string; readonly context: string | undefined },
+  cluster: { readonly kubeconfig: readonly string[]; readonly context: string | undefined },
   signal: AbortSignal,
 ): Promise<TrialResult> {
   const { kubeconfig, context } = cluster;
@@ -76,7 +76,7 @@ async function run(trial: Trial, client: TrialClient, signal: AbortSignal): Prom
   const { operation, code, apply, clock } = trial;
   const call: OperationCall = {
     client,
-    params: code.bind?.(trial.params) ?? trial.params,
+    params: code.bind === undefined ? trial.params : code.bind(trial.params),
     clock: { now: () => clock.wallNow(), sleep: (ms) => sleep(clock, ms, signal) },
     signal,
     redact: (text) => redactText(text, () => undefined),
@@ -85,8 +85,11 @@ async function run(trial: Trial, client: TrialClient, signal: AbortSignal): Prom
   const done = await code.run(call);
   // A dry run has changed nothing that could be read back.
   const verified = code.verify !== undefined && (apply || operation.tier === "read-only");
-  const last = verified ? ((await code.verify?.(call, done)) ?? done) : done;
-  const entries = Object.entries(last ?? {});
+  const last: unknown = verified ? await code.verify?.(call, done) : done;
+  // The operator calls such a run failed, or unknown when something was changed.
+  if (!isRecord(last))
+    throw new FriendlyError(`${operation.name} gave no object as its result: return one, {} at least`);
+  const entries = Object.entries(last);
   const isDeclared = ([word]: readonly [string, unknown]) => Object.hasOwn(operation.result, word);
   return {
     result: Object.fromEntries(entries.filter(isDeclared)),

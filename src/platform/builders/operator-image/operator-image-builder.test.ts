@@ -118,7 +118,7 @@ onEachDatabase(
       expect(await ended(site, 0)).toMatchObject({ status: "ready", outputs: { plugins: {} } });
     });
 
-    it("refuses a module that unpacks to more than 8 MiB, with words, and builds the next", async () => {
+    it("refuses a module that unpacks to more than 1 MiB, with words, and builds the next", async () => {
       const [bad, good] = [await newSite(), await newSite()];
       await register(bad, search, bundleOf(search, Buffer.alloc(9 * 1024 ** 2)));
       await register(good, search, bundleOf(search));
@@ -126,7 +126,7 @@ onEachDatabase(
         status: "failed",
         error: {
           code: "PACKAGE_BUILD_FAILED",
-          message: expect.stringMatching(/^plugin search cannot be baked: its bundle has a plugin\.mjs over 8 MiB/),
+          message: expect.stringMatching(/^plugin search cannot be baked: its bundle has a plugin\.mjs over 1 MiB/),
         },
       });
       expect(await ended(good, 0)).toMatchObject({ status: "ready" });

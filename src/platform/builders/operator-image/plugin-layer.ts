@@ -1,4 +1,6 @@
 import canonicalize from "canonicalize";
+import { METADATA_FILE, MODULE_FILE } from "../../../plugins/metadata.ts";
+import { MAX_MODULE_BYTES } from "../../../plugins/module-imports.ts";
 import { BundleError, withBundleFile } from "../../areas/operations/bundles/stored-bundle.ts";
 import type { CustomPluginRow } from "../../database/tables/operations.ts";
 import { type TarWriter, writeTar } from "../../kernel/tar.ts";
@@ -8,8 +10,6 @@ import { UnbuildableError } from "../runner.ts";
 /** Where the operator looks for plugins in its image. */
 const FOLDERS = ["opt/", "opt/sallyport/", "opt/sallyport/plugins/"] as const;
 const PLUGINS = FOLDERS[2];
-const MODULE = "plugin.mjs";
-const MAX_MODULE_BYTES = 8 * 1024 ** 2;
 const MAX_LAYER_BYTES = 64 * 1024 ** 2;
 
 /** A plugin as the builder uses it. */
@@ -58,15 +58,15 @@ async function writePlugin(
   const folder = `${PLUGINS}${name}/`;
   tar.folder(folder);
   const about = Buffer.from(`${canonicalize(metadata) ?? ""}\n`);
-  await tar.file({ name: `${folder}metadata.json`, size: take(about.length) }, [about]);
+  await tar.file({ name: `${folder}${METADATA_FILE}`, size: take(about.length) }, [about]);
   try {
     if (bundle === null) throw new BundleError("was not kept when it was registered");
-    const file = { name: MODULE, maxBytes: MAX_MODULE_BYTES };
+    const file = { name: MODULE_FILE, maxBytes: MAX_MODULE_BYTES };
     await withBundleFile(
       store,
       bundle,
       file,
-      async ({ size, open }) => tar.file({ name: `${folder}${MODULE}`, size: take(size) }, await open()),
+      async ({ size, open }) => tar.file({ name: `${folder}${MODULE_FILE}`, size: take(size) }, await open()),
       signal,
     );
   } catch (error) {

@@ -1,13 +1,11 @@
 import type { Readable } from "node:stream";
 import { type Entry, openPromise, type ZipFile } from "yauzl";
+import { MAX_METADATA_BYTES, METADATA_FILE } from "../../../../plugins/metadata.ts";
 import type { Issue } from "../../../kernel/errors.ts";
 
 /** §2.1. The unpacked size that an archive states is limited too, to protect the programs that unpack it. */
 const MAX_ENTRIES = 2000;
 const MAX_UNPACKED_BYTES = 1024 ** 3;
-/** Larger than the operations of any plugin need. */
-const MAX_METADATA_BYTES = 256 * 1024;
-const METADATA_FILE = "metadata.json";
 
 export interface Archive {
   /** `metadata.json`, parsed; undefined when there is none. */
