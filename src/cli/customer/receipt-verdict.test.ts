@@ -150,3 +150,12 @@ test("what is no receipt is refused in words, however deep it is", () => {
     expect(verdictOn(documentsIn(text, "f")).holds, text.slice(0, 20)).toBe(false);
   }
 });
+
+test("a file of many lines that are no receipts is judged no further than the first thousand", () => {
+  const found = documentsIn("x\n".repeat(600_000), "f");
+  expect(found.length).toBeLessThanOrEqual(500_001);
+  const { holds, problems } = verdictOn(found);
+  expect(holds).toBe(false);
+  expect(problems).toHaveLength(1_001);
+  expect(problems.at(-1)).toBe("what comes after 1000 wrong ones, from f:1001 on, was not looked at");
+});

@@ -24,16 +24,24 @@ export interface ReceiptsVerdict {
   readonly chains: readonly CheckedChain[];
 }
 
+/** Beyond it, more of the same helps no reader and takes a large file minutes. */
+const MAX_PROBLEMS = 1_000;
+
 interface Told extends DigestedReceipt {
   readonly where: string;
 }
 
-/** A document, a list of documents, or one on each line. */
+/** Of all files together: as many as fit, at their usual size, into the bytes that these may have. */
+export const MAX_DOCUMENTS = 500_000;
+
+/** A document, a list of documents, or one on each line; not many more than {@link MAX_DOCUMENTS} at most. */
 export function documentsIn(text: string, name: string): readonly Found[] {
   const whole = parsed(text);
-  if (Array.isArray(whole)) return whole.map((value, index) => ({ where: `${name}:${index + 1}`, value }));
+  if (Array.isArray(whole)) {
+    return whole.slice(0, MAX_DOCUMENTS + 1).map((value, index) => ({ where: `${name}:${index + 1}`, value }));
+  }
   if (whole !== undefined) return [{ where: name, value: whole }];
-  return text.split("\n").flatMap((line, index) => {
+  return text.split("\n", MAX_DOCUMENTS + 1).flatMap((line, index) => {
     return line.trim() === "" ? [] : [{ where: `${name}:${index + 1}`, value: parsed(line) }];
   });
 }
@@ -55,6 +63,10 @@ export function verdictOn(found: readonly Found[], head?: string): ReceiptsVerdi
   const problems: string[] = [];
   const told: Told[] = [];
   for (const { where, value } of found) {
+    if (problems.length >= MAX_PROBLEMS) {
+      problems.push(`what comes after ${MAX_PROBLEMS} wrong ones, from ${where} on, was not looked at`);
+      break;
+    }
     const problem = misfit(ReceiptDocument, value, ["digest", "receipt"]);
     if (problem !== undefined) {
       problems.push(`${where} is no receipt: ${problem}`);
