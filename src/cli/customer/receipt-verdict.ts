@@ -24,12 +24,12 @@ export interface ReceiptsVerdict {
   readonly chains: readonly CheckedChain[];
 }
 
-/** Beyond it, more of the same helps no reader and takes a large file minutes. */
-const MAX_PROBLEMS = 1_000;
-
 interface Told extends DigestedReceipt {
   readonly where: string;
 }
+
+/** Beyond it, more of the same helps no reader and takes a large file minutes. */
+const MAX_PROBLEMS = 1_000;
 
 /** Of all files together: as many as fit, at their usual size, into the bytes that these may have. */
 export const MAX_DOCUMENTS = 500_000;
@@ -41,9 +41,17 @@ export function documentsIn(text: string, name: string): readonly Found[] {
     return whole.slice(0, MAX_DOCUMENTS + 1).map((value, index) => ({ where: `${name}:${index + 1}`, value }));
   }
   if (whole !== undefined) return [{ where: name, value: whole }];
-  return text.split("\n", MAX_DOCUMENTS + 1).flatMap((line, index) => {
-    return line.trim() === "" ? [] : [{ where: `${name}:${index + 1}`, value: parsed(line) }];
-  });
+  const found: Found[] = [];
+  let unread = 0;
+  for (const [index, line] of text.split("\n", MAX_DOCUMENTS + 1).entries()) {
+    // Of lines beyond the most none goes unseen, also when those before it are empty.
+    if (line.trim() === "" && index < MAX_DOCUMENTS) continue;
+    const value = parsed(line);
+    found.push({ where: `${name}:${index + 1}`, value });
+    if (value === undefined) unread += 1;
+    if (unread > MAX_PROBLEMS) break;
+  }
+  return found;
 }
 
 function parsed(text: string): unknown {
