@@ -97,6 +97,7 @@ test("any change of any field is named, with the number of the receipt, also whe
       expect(holds).toBe(false);
       if (!isAnew) expect(problems.join("\n")).toMatch(new RegExp(`f:${index + 1}`));
     }),
+    { examples: [[0, ["deploymentId"], true]] },
   );
 });
 
