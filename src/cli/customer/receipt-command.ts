@@ -120,13 +120,15 @@ async function verified(
   { head, output }: { readonly head?: string | undefined; readonly output?: string | undefined },
 ): Promise<number> {
   if (files.length === 0) throw new UsageError("name files with receipts, or - for what is piped in");
-  const { documentsIn, verdictLines, verdictOn } = await import("./receipt-verdict.ts");
+  const { documentsIn, MAX_DOCUMENTS, verdictLines, verdictOn } = await import("./receipt-verdict.ts");
   let left = MAX_BYTES;
   const found = [];
   for (const name of files) {
     const text = await textIn(name, left);
     left -= text.length;
     for (const document of documentsIn(text, name)) found.push(document);
+    if (found.length > MAX_DOCUMENTS)
+      throw new FriendlyError(`more than ${MAX_DOCUMENTS} receipts; verify fewer at once`);
   }
   const verdict = verdictOn(found, head);
   process.stdout.write(output === undefined ? textOf(verdictLines(verdict)) : render(verdict, formatOf(output)));

@@ -97,6 +97,7 @@ test("any change of any field is named, with the number of the receipt, also whe
       expect(holds).toBe(false);
       if (!isAnew) expect(problems.join("\n")).toMatch(new RegExp(`f:${index + 1}`));
     }),
+    { examples: [[0, ["deploymentId"], true]] },
   );
 });
 
@@ -149,4 +150,19 @@ test("what is no receipt is refused in words, however deep it is", () => {
   for (const text of ["nonsense", "{}", "[1]", deep, nested, '{"digest":"x","receipt":{}}']) {
     expect(verdictOn(documentsIn(text, "f")).holds, text.slice(0, 20)).toBe(false);
   }
+});
+
+test("a file of many lines that are no receipts is judged no further than the first thousand", () => {
+  const found = documentsIn("x\n".repeat(2_000), "f");
+  expect(found).toHaveLength(1_001);
+  const { holds, problems } = verdictOn(found);
+  expect(holds).toBe(false);
+  expect(problems).toHaveLength(1_001);
+  expect(problems.at(-1)).toBe("what comes after 1000 wrong ones, from f:1001 on, was not looked at");
+});
+
+test("no receipt goes unseen behind many empty lines", () => {
+  const [first] = chain(1);
+  const text = `${JSON.stringify(first)}${"\n".repeat(600_000)}${JSON.stringify({ digest: "x" })}`;
+  expect(verdictOn(documentsIn(text, "f"))).toMatchObject({ holds: false });
 });

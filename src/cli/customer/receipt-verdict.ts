@@ -28,14 +28,30 @@ interface Told extends DigestedReceipt {
   readonly where: string;
 }
 
-/** A document, a list of documents, or one on each line. */
+/** Beyond it, more of the same helps no reader and takes a large file minutes. */
+const MAX_PROBLEMS = 1_000;
+
+/** Of all files together: as many as fit, at their usual size, into the bytes that these may have. */
+export const MAX_DOCUMENTS = 500_000;
+
+/** A document, a list of documents, or one on each line; not many more than {@link MAX_DOCUMENTS} at most. */
 export function documentsIn(text: string, name: string): readonly Found[] {
   const whole = parsed(text);
-  if (Array.isArray(whole)) return whole.map((value, index) => ({ where: `${name}:${index + 1}`, value }));
+  if (Array.isArray(whole)) {
+    return whole.slice(0, MAX_DOCUMENTS + 1).map((value, index) => ({ where: `${name}:${index + 1}`, value }));
+  }
   if (whole !== undefined) return [{ where: name, value: whole }];
-  return text.split("\n").flatMap((line, index) => {
-    return line.trim() === "" ? [] : [{ where: `${name}:${index + 1}`, value: parsed(line) }];
-  });
+  const found: Found[] = [];
+  let unread = 0;
+  for (const [index, line] of text.split("\n", MAX_DOCUMENTS + 1).entries()) {
+    // Of lines beyond the most none goes unseen, also when those before it are empty.
+    if (line.trim() === "" && index < MAX_DOCUMENTS) continue;
+    const value = parsed(line);
+    found.push({ where: `${name}:${index + 1}`, value });
+    if (value === undefined) unread += 1;
+    if (unread > MAX_PROBLEMS) break;
+  }
+  return found;
 }
 
 function parsed(text: string): unknown {
@@ -55,6 +71,10 @@ export function verdictOn(found: readonly Found[], head?: string): ReceiptsVerdi
   const problems: string[] = [];
   const told: Told[] = [];
   for (const { where, value } of found) {
+    if (problems.length >= MAX_PROBLEMS) {
+      problems.push(`what comes after ${MAX_PROBLEMS} wrong ones, from ${where} on, was not looked at`);
+      break;
+    }
     const problem = misfit(ReceiptDocument, value, ["digest", "receipt"]);
     if (problem !== undefined) {
       problems.push(`${where} is no receipt: ${problem}`);
@@ -75,7 +95,8 @@ export function verdictOn(found: readonly Found[], head?: string): ReceiptsVerdi
       head: last?.digest ?? "",
     };
   });
-  if (head !== undefined && !chains.some((chain) => chain.head === head)) {
+  // Of each deployment: a first receipt that was put into another one would else leave both chains whole.
+  if (head !== undefined && !(chains.length > 0 && chains.every((chain) => chain.head === head))) {
     problems.push(`no last receipt here has the digest ${head}: receipts are left out at the end, or were changed`);
   }
   if (found.length === 0) problems.push("there is no receipt in it");

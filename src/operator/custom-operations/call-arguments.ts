@@ -51,7 +51,7 @@ export function readCall({ verb: does, arguments: given }: CallMessage): CallArg
   if (!PATCH_TYPES.some((each) => each === patchType)) return `a patch is one of ${PATCH_TYPES.join(", ")}`;
   if (patchType === "json" ? !Array.isArray(given.body) : !isRecord(given.body))
     return "the body does not fit the type";
-  if (writesOwners(given.body)) return "a plugin does not write managedFields";
+  if (writesOwners(given.body)) return "a plugin does not write managedFields or ownerReferences";
   if (subresource !== undefined && !SUBRESOURCES.some((each) => each === subresource)) {
     return `a subresource is one of ${SUBRESOURCES.join(", ")}`;
   }
@@ -59,15 +59,22 @@ export function readCall({ verb: does, arguments: given }: CallMessage): CallArg
   return { does, verb: "patch", resource, ...key, ...part, body: given.body, patchType: String(patchType) };
 }
 
-/** Who owns which field is the API server's to write: with a false owner the true one's next apply would delete the field. */
+/**
+ * Who owns which field is the API server's to write: with a false owner the true one's next apply would delete the field. And of
+ * an object with a false owner the garbage collector deletes the whole, which no rule with the verb patch says.
+ */
 function writesOwners(body: unknown): boolean {
-  if (isRecord(body)) return isRecord(body.metadata) && Object.hasOwn(body.metadata, "managedFields");
+  if (isRecord(body)) {
+    const { metadata } = body;
+    return isRecord(metadata) && ["managedFields", "ownerReferences"].some((field) => Object.hasOwn(metadata, field));
+  }
   const steps: readonly unknown[] = Array.isArray(body) ? body : [];
-  return steps.some(
-    (step) =>
-      isRecord(step) &&
-      (/^(\/metadata)?$/.test(String(step.path)) || /^\/metadata\/managedFields/.test(String(step.path))),
-  );
+  return steps.some((step) => isRecord(step) && [step.path, step.from].some(leadsToOwners));
+}
+
+/** The API server begins to read a path at its first slash, and does not look at what stands before. */
+function leadsToOwners(path: unknown): boolean {
+  return path !== undefined && /^[^/]*(\/metadata(\/(managedFields|ownerReferences)(\/.*)?)?)?$/s.test(String(path));
 }
 
 function readResource(value: unknown): CallArguments["resource"] | undefined {

@@ -44,6 +44,37 @@ test("a plugin that patches what the runner uses gains no file and no right", as
   });
 });
 
+test("a plugin that replaces the methods of lists and sets imports no more than before", async () => {
+  const world = await PluginWorld.with(
+    `const said = [];
+     for (const name of ["node:process", "node:net", "node:fs", "__proto__"]) await import(name).then(() => said.push(name), () => undefined);
+     return { said };`,
+    `for (const name of ["includes", "some", "indexOf", "find"]) Array.prototype[name] = () => true;
+     Set.prototype.has = Map.prototype.has = Object.hasOwn = () => true;`,
+  );
+  expect(await world.run()).toMatchObject({ state: "Succeeded", result: { said: [] } });
+});
+
+test("a plugin that gets hold of the objects of Node.js by a patched prototype neither signals nor connects", async () => {
+  const world = await PluginWorld.with(
+    `Object.defineProperty(Object.prototype, "noDeprecation", { get() { found[this?.constructor?.name] = this; return false; } });
+     new Buffer(1);
+     await client.get(DEPLOYMENTS, AT);
+     await clock.sleep(20);
+     const acts = ["kill", "_kill", "binding", "_linkedBinding", "getBuiltinModule", "dlopen", "execve", "report", "stdin", "_getActiveHandles"];
+     return { seen: [typeof found.process?.nextTick, typeof found.Socket?.write],
+       said: [acts.filter((name) => found.process[name] !== undefined), typeof found.Socket.connect] };`,
+    `import { EventEmitter } from "node:events";
+     const found = {};
+     const { emit } = EventEmitter.prototype;
+     EventEmitter.prototype.emit = function (...args) { found[this.constructor.name] = this; return Reflect.apply(emit, this, args); };`,
+  );
+  expect(await world.run()).toMatchObject({
+    state: "Succeeded",
+    result: { seen: ["function", "function"], said: [[], "undefined"] },
+  });
+});
+
 test.each([
   ["that computes without end", "for (;;);"],
   ["that waits for what never comes", "await new Promise(() => undefined);"],
@@ -121,6 +152,22 @@ const REFUSED = [
     `client.patch(DEPLOYMENTS, AT, [{ op: "replace", path: "/metadata", value: {} }], { type: "json" })`,
     /managedFields/,
   ],
+  [
+    "that claims a field by a path that begins with a word",
+    `client.patch(DEPLOYMENTS, AT, [{ op: "replace", path: "x/metadata/managedFields/0/manager", value: "" }], { type: "json" })`,
+    /managedFields/,
+  ],
+  ["that gives it an owner", `client.patch(DEPLOYMENTS, AT, { metadata: { ownerReferences: [] } })`, /ownerReferences/],
+  [
+    "that gives it an owner in steps",
+    `client.patch(DEPLOYMENTS, AT, [{ op: "add", path: "/metadata/ownerReferences", value: [] }], { type: "json" })`,
+    /ownerReferences/,
+  ],
+  [
+    "that moves the name of an owner away",
+    `client.patch(DEPLOYMENTS, AT, [{ op: "move", from: "/metadata/managedFields/0/manager", path: "/metadata/labels/x" }], { type: "json" })`,
+    /managedFields/,
+  ],
 ] as const;
 
 test("a request beyond the operation's rules or its namespace is never sent", async () => {
@@ -171,6 +218,27 @@ test.each([
     patch: () => Promise.reject(new ApiError("the connection was lost", { status: 0, reason: "NetworkError" })),
   };
   expect(await world.run()).toMatchObject({ state: "Unknown" });
+});
+
+test("a change without an answer stays unknown when a later one is answered", async () => {
+  const world = await PluginWorld.with(
+    `const patch = () => client.patch(DEPLOYMENTS, AT, { metadata: { labels: { a: "b" } } });
+     await patch().catch(() => undefined);
+     await patch();
+     return {};`,
+  );
+  const client = world.cluster.client("grant");
+  let sent = 0;
+  world.client = {
+    ...client,
+    patch: (async (...args: Parameters<typeof client.patch>) => {
+      sent += 1;
+      if (sent === 1) throw new ApiError("the connection was lost", { status: 0, reason: "NetworkError" });
+      return client.patch(...args);
+    }) as typeof client.patch,
+  };
+  expect(await world.run()).toMatchObject({ state: "Unknown" });
+  expect(sent).toBe(2);
 });
 
 test("a plugin that crashes after a change that was accepted leaves the outcome unknown, before it the run failed", async () => {

@@ -31,9 +31,15 @@ export interface CallPorts {
 export class PluginCalls {
   readonly #ports: CallPorts;
   #wasAnswered = false;
+  #lostAnswer = false;
 
   constructor(ports: CallPorts) {
     this.#ports = ports;
+  }
+
+  /** A change got no answer. A later one that did says nothing of it. */
+  get lostAnswer(): boolean {
+    return this.#lostAnswer;
   }
 
   /**
@@ -72,8 +78,18 @@ export class PluginCalls {
     return `this operation works in namespace ${place} alone`;
   }
 
+  async #change<T>(request: () => Promise<T>): Promise<T> {
+    const { effect } = this.#ports;
+    try {
+      return await effect.send(request);
+    } catch (error) {
+      if (effect.state === "sent") this.#lostAnswer = true;
+      throw error;
+    }
+  }
+
   #carriedOut(call: CallArguments, signal: AbortSignal): Promise<unknown> {
-    const { client, effect } = this.#ports;
+    const { client } = this.#ports;
     const resource: Resource = { ...call.resource, kind: "", namespaced: call.namespace !== undefined };
     const key: ObjectKey = { name: call.name, ...(call.namespace !== undefined && { namespace: call.namespace }) };
     switch (call.does) {
@@ -82,15 +98,15 @@ export class PluginCalls {
       case "list":
         return this.#listed(resource, call, signal);
       case "create":
-        return effect.send(() => client.create(resource, call.body as NewObject<DynamicObject>, signal)).then(shown);
+        return this.#change(() => client.create(resource, call.body as NewObject<DynamicObject>, signal)).then(shown);
       case "patch": {
         const { subresource } = call;
         const patch = { type: call.patchType, body: call.body } as Patch;
         const options = subresource === undefined ? {} : { subresource };
-        return effect.send(() => client.patch(resource, key, patch, options, signal)).then(shown);
+        return this.#change(() => client.patch(resource, key, patch, options, signal)).then(shown);
       }
       case "delete":
-        return effect.send(() => client.delete(resource, key, {}, signal)).then(() => undefined);
+        return this.#change(() => client.delete(resource, key, {}, signal)).then(() => undefined);
       case "podLogs":
         return client.podLogs(key, { ...call.log, limitBytes: LOG_BYTES }, signal);
     }

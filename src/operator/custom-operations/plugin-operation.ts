@@ -52,7 +52,7 @@ export function pluginOperation({ enabled, declared, module }: RunnablePlugin, p
         signal,
       );
       // A request without an answer: the plugin's word for how it ended is no proof.
-      if (effect.state === "sent") throw new Error(`a request of ${command} got no answer`);
+      if (calls.lostAnswer) throw new Error(`a request of ${command} got no answer`);
       if (outcome.type === "done") return declaredOnly(outcome.result, declared);
       const said = printableLine(outcome.message, NOISE_CHARS);
       throw outcome.how === "said" ? new OperationError(said) : new Error(`the code of ${command} failed: ${said}`);

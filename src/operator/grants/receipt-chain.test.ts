@@ -167,3 +167,15 @@ test("without a ManagedDeployment nothing is written", async () => {
   expect(await linkReceipt(ended("ar-a"), store.ports(atOnce), signal)).toBe("no deployment");
   expect(store.grants.get("ar-a")?.status?.receipt).toBeUndefined();
 });
+
+test("a head that names a grant which is not over holds up no other receipt", async () => {
+  const store = new Store(["ar-a", "ar-b"]);
+  const open = { ...ended("ar-a"), status: { state: "Approved" } as const };
+  store.grants.set("ar-a", open);
+  const digest = `sha256:${"f".repeat(64)}`;
+  const head = { sequence: 1, digest, grant: "ar-a", grantUid: open.metadata.uid };
+  if (store.deployment !== undefined) store.deployment = { ...store.deployment, status: { receipts: head } };
+  await linkedBy(store, "ar-b", atOnce);
+  expect(store.grants.get("ar-a")?.status?.receipt).toBeUndefined();
+  expect(store.grants.get("ar-b")?.status?.receipt).toMatchObject({ sequence: 2, previous: digest });
+});

@@ -63,10 +63,13 @@ async function link(grant: AccessGrant, ports: ReceiptPorts, signal: AbortSignal
   return "linked";
 }
 
-/** Of a grant that was deleted in between there is nothing to write; its digest stays in the chain. */
+/**
+ * Of a grant that was deleted in between there is nothing to write; its digest stays in the chain. The same of one that is not
+ * over, which only a stolen account puts there: the API server refuses its receipt, and the chain would never go on.
+ */
 async function writeUnwritten(head: ReceiptHead, ports: ReceiptPorts, signal: AbortSignal): Promise<void> {
   const last = await ports.liveGrant(head.grant, signal);
-  if (last?.metadata.uid !== head.grantUid || last.status?.receipt !== undefined) return;
+  if (last?.metadata.uid !== head.grantUid || last.status?.receipt !== undefined || !isSettled(last)) return;
   ports.fence();
   await ports.writeReceipt(last, receiptIn(head), signal);
 }

@@ -8,6 +8,7 @@ import {
   readPluginMetadata,
 } from "../../../plugins/metadata.ts";
 import { FriendlyError } from "../../kernel/command.ts";
+import { escaped } from "../../kernel/output.ts";
 
 /** What the platform takes. */
 const MAX_BUNDLE_BYTES = 100 * 1024 * 1024;
@@ -41,7 +42,7 @@ export async function readBundle(file: string): Promise<Bundle> {
   if (bytes.length > MAX_BUNDLE_BYTES) throw new FriendlyError(`${file} is larger than 100 MiB`);
   const read = readPluginMetadata(metadataIn(bytes, file));
   if (!read.ok) {
-    const lines = read.issues.map(({ path, message }) => `\n  ${path} ${message}`);
+    const lines = read.issues.map(({ path, message }) => `\n  ${escaped(`${path} ${message}`, "")}`);
     throw new FriendlyError(`${file} has a ${METADATA_FILE} that is refused:${lines.join("")}`);
   }
   return { metadata: read.metadata, bytes };

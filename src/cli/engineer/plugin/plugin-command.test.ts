@@ -151,6 +151,11 @@ describe("sallyport plugin pack and values", () => {
       () => zipSync({ "metadata.json": Buffer.from('{"name":"search","version":"1","operations":[{"name":"a"}]}') }),
       /is refused:\n {2}\/module is required/,
     ],
+    [
+      "a key that would write to the terminal",
+      () => zipSync({ "metadata.json": Buffer.from('{"module":"plugin.mjs","\\u001b]0;x\\u0007\\nno problem":1}') }),
+      /\\u001b\]0;x\\u0007\\u000ano problem is not a known key/,
+    ],
   ])("%s is refused in words", async (name, bytes, told) => {
     const file = join(folder, `${name.replaceAll(" ", "-")}.zip`);
     await writeFile(file, bytes());

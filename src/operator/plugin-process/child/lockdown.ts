@@ -1,7 +1,10 @@
+import { Socket } from "node:net";
+
 /**
  * Takes away what Node's permission model does not limit: signals to other processes (the operator has the same user),
- * built-in modules without an import, and what opens connections. It stops code that asks for them by their names. It is no
- * wall against code that breaks Node.js itself: token, files and the network are kept from the process in other ways.
+ * built-in modules without an import, and what opens connections: by their names, and from the objects that Node.js itself
+ * works with, which a plugin gets hold of when it patches a prototype. It is no wall against code that breaks Node.js itself:
+ * token and files are kept from the process in other ways.
  */
 export function lockDown(): void {
   const own = globalThis as unknown as Record<string, unknown>;
@@ -21,8 +24,29 @@ export function lockDown(): void {
     argv: [],
     execArgv: [],
   };
+  disarm();
   replace("process", Object.freeze(harmless));
   replace("console", quietConsole(stderr));
+}
+
+/** Of the true `process`: what Node's own code goes on to use, and none of which reaches another process, a file or a module. */
+const KEPT: ReadonlySet<string> = new Set([
+  ...["_exiting", "_fatalException", "_rawDebug", "_tickCallback", "cwd", "emitWarning", "exit", "hrtime"],
+  ...["memoryUsage", "nextTick", "reallyExit", "sourceMapsEnabled", "uptime"],
+]);
+
+function disarm(): void {
+  for (const [name, { configurable, get, value }] of Object.entries(Object.getOwnPropertyDescriptors(process))) {
+    const acts = get !== undefined || typeof value === "function";
+    if (acts && configurable === true && !KEPT.has(name)) takeFrom(process, name);
+  }
+  // The pipe and the output are sockets.
+  takeFrom(Socket.prototype, "connect");
+}
+
+/** Writable: Node's own code sets some of these anew. */
+function takeFrom(owner: object, name: string): void {
+  Object.defineProperty(owner, name, { value: undefined, writable: true, configurable: false, enumerable: false });
 }
 
 const NETWORK = [
