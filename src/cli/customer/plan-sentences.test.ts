@@ -50,7 +50,11 @@ test("every parameter is in the sentence, also under names that the vendor has c
   fc.assert(
     fc.property(fc.constantFrom(...KNOWN, "acme/flush"), params, params, (command, given, current) => {
       const sentence = sentenceOf({ command, params: given }, current);
-      for (const [name, value] of Object.entries(given)) expect(sentence).toContain(`${name} ${value}`);
+      for (const [name, value] of Object.entries(given)) {
+        const now = current[name];
+        const from = now === undefined || String(now) === String(value) ? "" : `${now} → `;
+        expect(sentence).toContain(`${name} ${from}${value}`);
+      }
     }),
   );
 });
