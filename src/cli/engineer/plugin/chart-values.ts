@@ -1,15 +1,12 @@
 import { Document, isMap, isSeq } from "yaml";
 import type { PluginMetadata, PluginOperation } from "../../../plugins/metadata.ts";
+import { pluginsValues } from "../../../plugins/values.ts";
 import { pluginRole } from "../../../plugins/words.ts";
 import { wrap } from "../../kernel/settings.ts";
 
-/** What the customer's chart takes, as plain data. */
-export function chartValues({ name, version, operations }: PluginMetadata): object {
-  const entries = operations.map(({ name: operation, tier, scope, rules }) => [
-    operation,
-    { enabled: true, tier, scope, rules },
-  ]);
-  return { plugins: { [name]: { version, operations: Object.fromEntries(entries) } } };
+/** What the customer's chart takes, as plain data: the same that the platform gives with an image. */
+export function chartValues(plugin: PluginMetadata): object {
+  return { plugins: pluginsValues([plugin]) };
 }
 
 /** The same as a file for the customer, who reads it before it is applied: comments say what each part lets happen. */
