@@ -44,6 +44,10 @@ export interface VendorScene {
   readonly keyFiles: { readonly engineer: string; readonly admin: string; readonly runtime: string };
 }
 
+export function nodesOf({ cluster }: Pick<Scene, "cluster">): readonly string[] {
+  return ["control-plane", "worker", "worker2"].map((role) => `${cluster.name}-${role}`);
+}
+
 export function readScene(): Scene {
   const file = process.env[SCENE_FILE];
   if (file === undefined) throw new Error("these tests need a kind cluster around them: npm run test:e2e");
