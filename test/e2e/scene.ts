@@ -44,8 +44,13 @@ export interface VendorScene {
   readonly keyFiles: { readonly engineer: string; readonly admin: string; readonly runtime: string };
 }
 
-export function nodesOf({ cluster }: Pick<Scene, "cluster">): readonly string[] {
-  return ["control-plane", "worker", "worker2"].map((role) => `${cluster.name}-${role}`);
+/** Containers of the nodes that run pods of ours: the control plane takes none. */
+export function workersOf({ cluster }: Pick<Scene, "cluster">): readonly string[] {
+  return [`${cluster.name}-worker`, `${cluster.name}-worker2`];
+}
+
+export function nodesOf(scene: Pick<Scene, "cluster">): readonly string[] {
+  return [`${scene.cluster.name}-control-plane`, ...workersOf(scene)];
 }
 
 export function readScene(): Scene {
