@@ -6,6 +6,7 @@ import type { AccessRequest } from "../../src/contract/access-requests/access-re
 import type { PortalPackages } from "../../src/contract/deployment-portal/deployment-info.ts";
 import type { Command } from "../../src/contract/operations/commands.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import type { PluginsValues } from "../../src/plugins/values.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { bash, command } from "./command.ts";
@@ -167,7 +168,7 @@ test("what the customer has switched off is refused, though it reads and the ven
 
 /** As helm does, which merges a second file of values over the first. */
 function withoutShow(values: OperatorImage["values"]): object {
-  const { plugins = {} } = values ?? {};
+  const plugins = (values?.plugins ?? {}) as PluginsValues;
   const { [PLUGIN]: plugin } = plugins;
   const show = { ...plugin?.operations.show, enabled: false };
   return { plugins: { ...plugins, [PLUGIN]: { ...plugin, operations: { ...plugin?.operations, show } } } };

@@ -212,7 +212,10 @@ describe("what is reported of a grant", () => {
     ],
     ["that is another one than was shown", "PlanHashMismatch", "RightsComplete", "counts as destructive here"],
   ])("a grant that lapsed with a plan %s says so", (_, approvedReason, permittedReason, words) => {
-    const no = (type: string, reason: string, message: string) => ({ type, status: "False", reason, message });
+    const lastTransitionTime = NOW.toISOString();
+    const no = (type: string, reason: string, message: string) => {
+      return { type, status: "False" as const, reason, message, lastTransitionTime };
+    };
     const conditions = [
       no("Approved", approvedReason, "counts as destructive here"),
       no("Permitted", permittedReason, "no operation a/b"),
