@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Client, createClient } from "../../src/api-client/client.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import type { Logger } from "../../src/base/log.ts";
-import { startPlatform } from "../../src/platform/server.ts";
+import { type StartOptions, startPlatform } from "../../src/platform/server.ts";
 
 /** The vendor's side: the platform, on PGlite in a folder, with every object that the story needs. */
 export interface Vendor {
@@ -26,6 +26,8 @@ export interface VendorOptions {
   readonly rateLimits: boolean;
   /** Where others reach the platform. @default where it listens */
   readonly baseUrl?: string;
+  /** How it makes operators' images. @default not at all */
+  readonly images?: StartOptions["images"];
 }
 
 export async function startVendor(

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parse, stringify } from "yaml";
 import { installRecipe } from "../../lab/cluster/go-build.ts";
 import { ensureRecipe, findPrograms } from "../../lab/cluster/programs.ts";
-import { command } from "./command.ts";
+import { bash, command } from "./command.ts";
 import { type Docker, Unavailable } from "./daemon.ts";
 import { noteDeletion } from "./run-folder.ts";
 
@@ -22,6 +22,8 @@ export interface KindCluster {
   readonly controlPlaneAddress: string;
   /** Copies an image of the daemon to each node. */
   load(image: string, signal: AbortSignal): Promise<void>;
+  /** Writes an image of the nodes as a tar archive with an OCI layout. `docker save` of an older daemon writes another form. */
+  save(image: string, file: string, signal: AbortSignal): Promise<void>;
   /** Path of a kubeconfig with a client certificate for this user and nothing else. */
   kubeconfigFor(user: string, signal: AbortSignal): Promise<string>;
   delete(): Promise<void>;
@@ -72,6 +74,10 @@ export async function createKindCluster(
     controlPlaneAddress: await inspect("--format", "{{.NetworkSettings.Networks.kind.IPAddress}}", controlPlane),
     load: async (product, each) => {
       await run(["load", "docker-image", product, "--name", name], each);
+    },
+    async save(product, file, each) {
+      const env = { ...docker.env, NODE: controlPlane, IMAGE: `docker.io/${product}`, FILE: file };
+      await bash('docker exec "$NODE" ctr --namespace k8s.io images export - "$IMAGE" >"$FILE"', { env }, each);
     },
     async kubeconfigFor(user, each) {
       const kubeadm = ["kubeadm", "kubeconfig", "user", "--config", "/kind/kubeadm.conf", "--client-name", user];

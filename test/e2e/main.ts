@@ -3,6 +3,8 @@
 import { spawn } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pluginLayerRecipe } from "../../lab/cluster/plugin-layer.ts";
+import { ensureRecipe } from "../../lab/cluster/programs.ts";
 import { helmProgram } from "../chart/helm.ts";
 import { type Docker, Unavailable } from "./daemon.ts";
 import { findDocker } from "./docker.ts";
@@ -113,7 +115,10 @@ async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<
   );
   await cluster.load(image.name, signal);
   say("image loaded onto each node");
-  const vendor = await openVendor(join(folder, "vendor"), docker.hostAddress ?? cluster.gateway, signal);
+  const base = join(folder, "shipped-image.tar");
+  await cluster.save(image.name, base, signal);
+  const images = { base, tool: await pluginLayer(signal), registry: undefined };
+  const vendor = await openVendor(join(folder, "vendor"), docker.hostAddress ?? cluster.gateway, images, signal);
   stack.defer(() => vendor.stop());
   say(`platform: serves ${vendor.scene.url}, with a certificate of a private authority`);
   const { name, adminKubeconfig, kubectl, controlPlaneAddress } = cluster;
@@ -132,6 +137,10 @@ async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<
   const file = join(folder, "scene.json");
   await writeFile(file, JSON.stringify(scene));
   return { scene, file, kubeconfig: adminKubeconfig, left };
+}
+
+async function pluginLayer(signal: AbortSignal): Promise<string> {
+  return join(await ensureRecipe(await pluginLayerRecipe(), { say }, signal), "plugin-layer");
 }
 
 async function nodes(docker: Docker, folder: string, left: AsyncDisposableStack, signal: AbortSignal) {

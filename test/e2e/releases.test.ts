@@ -9,7 +9,7 @@ import { reaches } from "./reach.ts";
 import { appStack, FRONT, PORT, STORE, type Version, VISITORS } from "./releases/app.ts";
 import { Asker } from "./releases/asker.ts";
 import { Customer, Vendor } from "./releases/people.ts";
-import { APPROVER, GRANTS, SHOP } from "./scene.ts";
+import { APPROVER, GRANTS, nodesOf, SHOP } from "./scene.ts";
 
 // Releases as they are used: the vendor's own program, the customer with the lines of docs/releases.md, real images in a
 // namespace that takes restricted pods only and denies all traffic that no policy allows, and a client that never stops.
@@ -208,8 +208,9 @@ async function ends(deploymentId: string): Promise<void> {
 }
 
 async function tagOnNodes(): Promise<void> {
-  const { cluster, docker, image } = cast().scene;
-  const nodes = ["control-plane", "worker", "worker2"].map((role) => `${cluster.name}-${role}`);
+  const { docker, image } = cast().scene;
   const tag = ["ctr", "--namespace", "k8s.io", "images", "tag", "--force", `docker.io/${image.name}`, HOTFIX];
-  await Promise.all(nodes.map((node) => command("docker", ["exec", node, ...tag], { env: docker }, soon())));
+  await Promise.all(
+    nodesOf(cast().scene).map((node) => command("docker", ["exec", node, ...tag], { env: docker }, soon())),
+  );
 }

@@ -44,6 +44,15 @@ export interface VendorScene {
   readonly keyFiles: { readonly engineer: string; readonly admin: string; readonly runtime: string };
 }
 
+/** Containers of the nodes that run pods of ours: the control plane takes none. */
+export function workersOf({ cluster }: Pick<Scene, "cluster">): readonly string[] {
+  return [`${cluster.name}-worker`, `${cluster.name}-worker2`];
+}
+
+export function nodesOf(scene: Pick<Scene, "cluster">): readonly string[] {
+  return [`${scene.cluster.name}-control-plane`, ...workersOf(scene)];
+}
+
 export function readScene(): Scene {
   const file = process.env[SCENE_FILE];
   if (file === undefined) throw new Error("these tests need a kind cluster around them: npm run test:e2e");

@@ -97,7 +97,7 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
     "body.decisions[].requestId": REQUEST,
     "body.decisions[].outcome": ["state of the grant", "denied"],
     "body.decisions[].reason": [
-      "`AccessGrant.spec.deniedReason` or `revokedReason`: **the words that your approver typed**; or why the agent or the API server refused the request",
+      "`AccessGrant.spec.deniedReason` or `revokedReason`: **the words that your approver typed**; or why the agent, the operator or the API server refused the request",
       "not today",
     ],
     "body.decisions[].decidedBy": DECIDED_BY,

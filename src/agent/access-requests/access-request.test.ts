@@ -201,6 +201,28 @@ describe("what is reported of a grant", () => {
     expect(decide({ grant: each }, now).map((action) => ("key" in action ? action.key : action.do))).toEqual(keys);
   });
 
+  test.each([
+    ["on which nothing was decided", "DecisionTooLate", "OperationMissing", "no decision in time"],
+    ["whose risk is too low", "RiskUnderstated", "RuleMissing", "counts as destructive here"],
+    [
+      "whose operation is not enabled",
+      "RiskUnderstated",
+      "OperationMissing",
+      "counts as destructive here: no operation a/b",
+    ],
+    ["that is another one than was shown", "PlanHashMismatch", "RightsComplete", "counts as destructive here"],
+  ])("a grant that lapsed with a plan %s says so", (_, approvedReason, permittedReason, words) => {
+    const lastTransitionTime = NOW.toISOString();
+    const no = (type: string, reason: string, message: string) => {
+      return { type, status: "False" as const, reason, message, lastTransitionTime };
+    };
+    const conditions = [
+      no("Approved", approvedReason, "counts as destructive here"),
+      no("Permitted", permittedReason, "no operation a/b"),
+    ];
+    expect(decide({ grant: grant({ state: "Lapsed", conditions }) })).toMatchObject([{ report: { reason: words } }]);
+  });
+
   const revoked = (status: object): AccessGrant =>
     grant({ state: "Revoked", ...status }, { approvedForMinutes: 60, revokedReason: "over", revokedBy: "bob" });
   const ends = (world: Partial<RequestFacts>, now = NOW): readonly unknown[] =>

@@ -7,7 +7,7 @@ import type {
 import { GROUP, objectName, VERSION } from "../../crds/group.ts";
 import { ACCESS_GRANT, type AccessGrant, type AccessGrantSpec } from "../../crds/kinds/access-grant.ts";
 import { PLAN_HASH_VERSION, planHash } from "../../crds/plan.ts";
-import { reportsOf } from "./grant-reports.ts";
+import { MAX_REASON, reportsOf } from "./grant-reports.ts";
 import type { ListedRequest } from "./pending-request.ts";
 
 /** All that is known of one access request. */
@@ -58,8 +58,6 @@ export type RequestAction =
 
 /** Who denies in our own name; no person has this name, since people's names come from the API server. */
 export const REFUSED_BY = "sallyport-agent";
-/** Longest reason of a report (§17.4). */
-const MAX_REASON = 1_024;
 
 /**
  * What has to happen for this request at `now`. Pure.

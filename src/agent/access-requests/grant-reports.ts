@@ -1,7 +1,11 @@
 import type { ApprovalReport, DecisionReport, ReceiptReport } from "../../contract/access-requests/access-relay.ts";
 import type { Identity } from "../../contract/access-requests/access-requests.ts";
+import type { GrantReason } from "../../crds/conditions.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import { linkedReceipt } from "../../crds/receipt.ts";
+
+/** Longest reason of a report (§17.4). */
+export const MAX_REASON = 1_024;
 
 /** One report about a grant, which must reach the platform at least once. */
 export type GrantReport =
@@ -57,7 +61,7 @@ function endOf(grant: AccessGrant, gone: boolean, isApprovedThere: boolean, now:
     case "Revoked":
       return decision(grant, isApprovedThere ? "revoked" : "denied", spec.revokedReason, spec.revokedBy, now);
     case "Lapsed":
-      return decision(grant, "expired", "no decision in time", undefined, now);
+      return decision(grant, "expired", lapseOf(grant), undefined, now);
     case "Superseded":
       return decision(grant, "expired", "superseded in the cluster", undefined, now);
     case "Expired":
@@ -89,6 +93,20 @@ function decision(
     planHash: grant.spec.planHash,
   };
   return { kind: "decision", key: outcome, report };
+}
+
+/** The plan's faults, on which no person could decide; else nothing was decided. */
+const FAULTS: readonly string[] = ["PlanHashMismatch", "RiskUnderstated"] satisfies GrantReason<"Approved">[];
+
+/** Why a grant lapsed: what the operator says of its plan, and which operation it does not have. */
+function lapseOf({ status }: AccessGrant): string {
+  const denied = (wanted: string) =>
+    status?.conditions?.find((each) => each.type === wanted && each.status === "False");
+  const approved = denied("Approved");
+  if (approved === undefined || !FAULTS.includes(approved.reason)) return "no decision in time";
+  const permitted = denied("Permitted");
+  const missing = permitted?.reason === "OperationMissing" ? `: ${permitted.message}` : "";
+  return `${approved.message}${missing}`.slice(0, MAX_REASON);
 }
 
 /** How far the name can be trusted; the operator has checked the admission policies that stamp it. */

@@ -4,7 +4,7 @@ import { pluginsValues } from "../../../plugins/values.ts";
 import { pluginRole } from "../../../plugins/words.ts";
 import { wrap } from "../../kernel/settings.ts";
 
-/** What the customer's chart takes, as plain data. */
+/** What the customer's chart takes, as plain data: the same that the platform gives with an image. */
 export function chartValues(plugin: PluginMetadata): object {
   return { plugins: pluginsValues([plugin]) };
 }
