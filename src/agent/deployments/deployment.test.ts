@@ -176,7 +176,22 @@ describe("the report", () => {
       reportAtMs: 0,
       lease: leaseAfter("renew", 0),
     };
-    expect(step(world)).toEqual({ do: "report", report: { state: { status: expected } } });
+    expect(step(world)).toMatchObject({ do: "report", report: { state: { status: expected } } });
+  });
+  test.each<DeploymentStatus>(["running", "refresh-failed"])(
+    "of %s ends no update that has come since the list was read, accepted or not",
+    (status) => {
+      const now = { listed: { ...listed, status }, reportAtMs: 0 };
+      expect(step(now)).toMatchObject({ report: { operationId: null } });
+      expect(step({ ...now, ...waits, listed: { ...listed, status } })).toMatchObject({
+        report: { operationId: null },
+      });
+    },
+  );
+  test("of an update tells its error as the word on that update", () => {
+    const found = step({ listed: { ...listed, status: "update-pending" }, reportAtMs: 0 });
+    expect(found).toMatchObject({ do: "report", report: { state: { error: { code: "RUNNER_DISABLED" } } } });
+    expect(found).not.toHaveProperty("report.operationId");
   });
 });
 

@@ -93,7 +93,10 @@ export function nextDeploymentStep(facts: DeploymentFacts, nowMs: number): Deplo
   if (mayAcquire && nowMs >= acquireAtMs) return { do: "acquire" };
   const mayReport = lease !== undefined || listed.model === "pull";
   if (mayReport && nowMs >= reportAtMs) {
-    return { do: "report", report: isAccepted ? reportOf(listed, facts.release) : { state: waitingState(listed) } };
+    return {
+      do: "report",
+      report: isAccepted ? reportOf(listed, facts.release) : { state: waitingState(listed), ...endsNone(listed) },
+    };
   }
   return waitUntil([lease?.renewAtMs, mayAcquire ? acquireAtMs : undefined, mayReport ? reportAtMs : undefined], nowMs);
 }
@@ -162,8 +165,15 @@ const NEEDS_RUNNER: ReadonlySet<DeploymentStatus> = new Set([
 
 function reportOf(listed: ListedDeployment, release: ReleaseStep | undefined): DeploymentReport {
   if (release?.do === "report") return release.report;
-  // An update that has come since the list was read is not this report's to end.
-  return { state: reportedState(listed), ...(release !== undefined && { operationId: null }) };
+  return { state: reportedState(listed), ...(release === undefined ? endsNone(listed) : { operationId: null }) };
+}
+
+/**
+ * An update that has come since the list was read is not this report's to end. One that the list has gets an error, which the platform
+ * takes from a report on that update alone.
+ */
+function endsNone({ status }: ListedDeployment): Pick<DeploymentReport, "operationId"> {
+  return status === "running" || status === "refresh-failed" ? { operationId: null } : {};
 }
 
 /**
