@@ -69,12 +69,9 @@ export class Customer {
     return eventually(() => this.#cast.kube.get<Rollout>(rollouts, key, soon()), until, PATIENCE_MS);
   }
 
-  /** Reads the line that approves from the object, as the page says, and types it. A pause has it planned anew before. */
+  /** Reads the line that approves from the object, as the page says, and types it. */
   async approves(rollout: Rollout): Promise<void> {
-    await this.state(rollout, ({ metadata, status }) => {
-      const planned = status?.conditions?.find(({ type }) => type === "Planned");
-      return status?.approvalLine !== undefined && planned?.observedGeneration === metadata.generation;
-    });
+    await this.state(rollout, ({ status }) => status?.approvalLine !== undefined);
     const line = await this.types(this.line("{.status.approvalLine}", rollout));
     await this.#cast.approve(line.trim());
   }
