@@ -4,8 +4,8 @@ import type { EnabledOperation } from "../../plugins/enabled-plugins.ts";
 import type { CommandProblem } from "../gate/gate.ts";
 import { findOperation } from "../operations/catalog.ts";
 import type { Operation } from "../operations/operation.ts";
-import { type FoundPlugin, readPlugin } from "./plugin-folder.ts";
-import { type PluginParts, pluginOperation } from "./plugin-operation.ts";
+import type { FoundPlugin } from "./plugin-folder.ts";
+import type { PluginParts, RunnablePlugin } from "./plugin-operation.ts";
 import { lackingRights } from "./rights.ts";
 import { Turns } from "./turns.ts";
 
@@ -34,16 +34,22 @@ export async function pluginCatalogue(
   tools: Tools,
 ): Promise<PluginCatalogue> {
   const turns = new Turns(PROCESSES);
-  const names = [...new Set(enabled.map(({ plugin }) => plugin))];
-  const found = new Map(await Promise.all(names.map(async (name) => [name, await readPlugin(folder, name)] as const)));
   const runnable = new Map<string, Operation>();
   const problems = new Map<string, CommandProblem>();
   const table: EnabledOperation[] = [];
-  for (const each of enabled) {
-    const matched = matchedIn(each, found.get(each.plugin) ?? "it was not read");
-    if ("reason" in matched) problems.set(each.command, matched);
-    else runnable.set(each.command, pluginOperation(matched, { ...tools, turns }));
-    table.push("reason" in matched ? each : matched.enabled);
+  if (enabled.length > 0) {
+    // Loaded only here: what judges schemas costs each operator 4 MiB, and most have no plugin.
+    const { readPlugin } = await import("./plugin-folder.ts");
+    const { pluginOperation } = await import("./plugin-operation.ts");
+    const names = [...new Set(enabled.map(({ plugin }) => plugin))];
+    const read = names.map(async (name) => [name, await readPlugin(folder, name)] as const);
+    const found = new Map(await Promise.all(read));
+    for (const each of enabled) {
+      const matched = matchedIn(each, found.get(each.plugin) ?? "it was not read");
+      if ("reason" in matched) problems.set(each.command, matched);
+      else runnable.set(each.command, pluginOperation(matched, { ...tools, turns }));
+      table.push("reason" in matched ? each : matched.enabled);
+    }
   }
   const commands = commandTable(table);
   for (const [command, { message }] of problems)
@@ -67,10 +73,7 @@ function unknown(command: string): CommandProblem {
 }
 
 /** The enabled operation with the image's code, or why the two do not fit together. */
-function matchedIn(
-  enabled: EnabledOperation,
-  found: FoundPlugin | string,
-): CommandProblem | Parameters<typeof pluginOperation>[0] {
+function matchedIn(enabled: EnabledOperation, found: FoundPlugin | string): CommandProblem | RunnablePlugin {
   const { plugin, version, name, command, scope, rules, fault } = enabled;
   const not = (why: string): CommandProblem => ({
     reason: "UnknownOperation",

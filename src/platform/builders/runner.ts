@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { PackageOutputs, PackageType } from "../../contract/packages/package-types.ts";
 import { complete, lease, progress } from "../areas/packages/build.ts";
+import { BUILT_IN_BUILDER } from "../areas/packages/built-in-builder.ts";
 import { BUILDER, buildSleeper } from "../areas/packages/wake.ts";
 import type { Db } from "../database/db.ts";
 import type { PackageRow } from "../database/tables/packages.ts";
@@ -44,22 +45,6 @@ export type Tell = (phase: Progress["buildPhase"], event: Progress["event"]) => 
 export class UnbuildableError extends Error {
   override readonly name: string = "UnbuildableError";
 }
-
-/**
- * The principal of the built-in builder. External builders use a system manager's key; it has the same rights without a
- * key.
- */
-const INSIDE: ServiceAccount = {
-  kind: "serviceAccount",
-  id: "builder",
-  workspaceId: "",
-  workspaceName: "",
-  role: "manager.runtime",
-  scope: { type: "manager", managerId: "" },
-  expiresAt: null,
-  system: true,
-  setupFor: null,
-};
 
 /**
  * Builds packages one at a time, with the same leases as external builders.
@@ -166,6 +151,6 @@ type Act = { readonly db: Db; readonly now: Date; readonly principal: ServiceAcc
 function act<T>({ db, clock }: RunnerParts, signal: AbortSignal, work: (call: Act) => Promise<T>): Promise<T> {
   const options = { readOnly: false, signal, onRetry: () => undefined };
   return inTransaction(db, options, (transaction) =>
-    work({ db: transaction, now: clock.wallNow(), principal: INSIDE }),
+    work({ db: transaction, now: clock.wallNow(), principal: BUILT_IN_BUILDER }),
   );
 }

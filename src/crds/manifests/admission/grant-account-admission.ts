@@ -1,11 +1,11 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { UNREPLACED_PODS } from "../../operations/delete-pod.ts";
-import { CHANGED_WORKLOADS } from "../../operations/plugin-rules.ts";
 import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../../operations/scale.ts";
 import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
 import { PLAN_ACCOUNT, ROLLOUT_ACCOUNT } from "../../release-names.ts";
+import { CHANGED_WORKLOADS } from "../plugin-rules.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { ownersKept } from "./owners-kept.ts";
 import { type Level, sameBut } from "./same-but.ts";

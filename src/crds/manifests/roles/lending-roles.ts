@@ -1,11 +1,12 @@
 import { type InstallationNames, operationRole } from "../../group.ts";
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import { inScope } from "../../operations/catalog.ts";
-import { pluginRoleName } from "../../operations/plugin-rules.ts";
 import { type ExplainedRule, rule, type ShippedRole } from "./shipped-role.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
-const NAMESPACED_ROLES = inScope("namespaced").map(({ plugin, name }) => operationRole(plugin, name));
+const roleOf = ({ plugin, name }: { readonly plugin: string; readonly name: string }): string =>
+  operationRole(plugin, name);
+const NAMESPACED_ROLES = inScope("namespaced").map(roleOf);
 
 /** Every role that may be handed out, by name: `bind` cannot be limited by prefix. */
 function bindRoles(resource: "clusterroles" | "roles", names: readonly string[], why: string): ExplainedRule {
@@ -13,7 +14,7 @@ function bindRoles(resource: "clusterroles" | "roles", names: readonly string[],
 }
 
 function bindOperations({ roleKind = "ClusterRole", plugins = [] }: InstallationNames, why: string): ExplainedRule {
-  const all = [...NAMESPACED_ROLES, ...plugins.map(pluginRoleName)];
+  const all = [...NAMESPACED_ROLES, ...plugins.map(roleOf)];
   return bindRoles(roleKind === "ClusterRole" ? "clusterroles" : "roles", all, why);
 }
 

@@ -1,8 +1,8 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import type { PolicyRule } from "../../operations/operation.ts";
-import { pluginRoleName, pluginRoleRules } from "../../operations/plugin-rules.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
+import { pluginRoleRules } from "../plugin-rules.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
 import { metricsRoles } from "./metrics-roles.ts";
 import { nameSaltRole, nodesRole, observeRole } from "./observe-role.ts";
@@ -268,7 +268,7 @@ function operations(): readonly ShippedRole[] {
 /** What the customer enabled of plugins, in one namespace each. */
 function ofPlugins({ plugins = [] }: InstallationNames): readonly ShippedRole[] {
   return plugins.map((each) => ({
-    name: pluginRoleName(each),
+    name: operationRole(each.plugin, each.name),
     holder: "grant account",
     reach: "opened",
     about: `Runs ${each.plugin}/${each.name}, which is a plugin's.`,

@@ -1,23 +1,12 @@
 import { expect, it } from "vitest";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { newId } from "../../kernel/ids.ts";
-import type { ServiceAccount } from "../../kernel/tenancy/principal.ts";
 import { OWN_PLATFORM, onEachDatabase } from "../../testing/harness.ts";
 import { builtLess, lease } from "./build.ts";
+import { BUILT_IN_BUILDER } from "./built-in-builder.ts";
 import { type BuildSite, newBuildSite } from "./testing/builds.ts";
 
 const OPERATOR_IMAGE = { operatorImage: { enabled: true, name: "shop", displayName: "Shop" } };
-const BUILDER: ServiceAccount = {
-  kind: "serviceAccount",
-  id: "builder",
-  workspaceId: "",
-  workspaceName: "",
-  role: "manager.runtime",
-  scope: { type: "manager", managerId: "" },
-  expiresAt: null,
-  system: true,
-  setupFor: null,
-};
 const HOUR_MS = 3_600_000;
 
 onEachDatabase(
@@ -44,7 +33,7 @@ onEachDatabase(
       const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
       const [row] = await inTransaction(world.platform.db, options, (db) =>
         lease(
-          { db, now, principal: BUILDER },
+          { db, now, principal: BUILT_IN_BUILDER },
           { builderId: "b", types: ["operator-image"] },
           { among: builtLess(limit, now), inTurns: true },
         ),

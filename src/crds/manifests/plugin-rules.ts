@@ -1,15 +1,11 @@
-import { GROUP, operationRole } from "../group.ts";
+import { GROUP } from "../group.ts";
+import type { PolicyRule } from "../operations/operation.ts";
+import { WORKLOAD_RESOURCES } from "../operations/workload-kinds.ts";
 import type { PluginRole } from "../plugin-role.ts";
-import type { PolicyRule } from "./operation.ts";
-import { WORKLOAD_RESOURCES } from "./workload-kinds.ts";
 
 /** Of our own group, not served: the right by which the policy `sallyport-rollout-restart` knows the account of a plugin. */
 export const CHANGED_WORKLOADS = "workloads";
 const CHANGE_WORKLOADS: PolicyRule = { apiGroups: [GROUP], resources: [CHANGED_WORKLOADS], verbs: ["change"] };
-
-export function pluginRoleName({ plugin, name }: Pick<PluginRole, "plugin" | "name">): string {
-  return operationRole(plugin, name);
-}
 
 /** The rules of its role: the customer's, and the right of our own for one that patches workloads. */
 export function pluginRoleRules({ rules }: Pick<PluginRole, "rules">): readonly PolicyRule[] {
