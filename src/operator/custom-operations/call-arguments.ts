@@ -2,6 +2,9 @@ import { isRecord } from "../../base/is-record.ts";
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import type { CallMessage, CallVerb } from "../plugin-process/messages.ts";
 
+/** How much one request of a plugin gives back. */
+export const CALL_BOUNDS = { objects: 5_000, listBytes: 8 * 1_024 * 1_024, logBytes: 512 * 1_024 } as const;
+
 /** A request of a plugin, checked: nothing in it can lead its path to another object than it names. */
 export interface CallArguments {
   readonly does: CallVerb;
@@ -29,7 +32,10 @@ const PATCH_TYPES = ["merge", "json", "strategic"];
 const SUBRESOURCES = ["scale", "status"];
 
 /** What is wrong with it in words for the author, else the request. */
-export function readCall({ verb: does, arguments: given }: CallMessage): CallArguments | string {
+export function readCall({
+  verb: does,
+  arguments: given,
+}: Pick<CallMessage, "verb" | "arguments">): CallArguments | string {
   const options = given.options ?? {};
   if (!isRecord(options)) return "options must be an object";
   if (does === "podLogs") return readLogs(given.key, options);
@@ -51,7 +57,8 @@ export function readCall({ verb: does, arguments: given }: CallMessage): CallArg
   if (!PATCH_TYPES.some((each) => each === patchType)) return `a patch is one of ${PATCH_TYPES.join(", ")}`;
   if (patchType === "json" ? !Array.isArray(given.body) : !isRecord(given.body))
     return "the body does not fit the type";
-  if (writesOwners(given.body)) return "a plugin does not write managedFields or ownerReferences";
+  if (writesOwners(given.body))
+    return `of metadata a plugin writes ${METADATA.slice(0, 3).join(", ")} alone, and no managedFields or ownerReferences`;
   if (subresource !== undefined && !SUBRESOURCES.some((each) => each === subresource)) {
     return `a subresource is one of ${SUBRESOURCES.join(", ")}`;
   }
@@ -59,14 +66,22 @@ export function readCall({ verb: does, arguments: given }: CallMessage): CallArg
   return { does, verb: "patch", resource, ...key, ...part, body: given.body, patchType: String(patchType) };
 }
 
+/** What a patch may name of an object's metadata: the last four, as far as they are what they were. */
+const METADATA: readonly string[] = [
+  ...["labels", "annotations", "finalizers"],
+  ...["name", "namespace", "uid", "resourceVersion"],
+];
+
 /**
  * Who owns which field is the API server's to write: with a false owner the true one's next apply would delete the field. And of
- * an object with a false owner the garbage collector deletes the whole, which no rule with the verb patch says.
+ * an object with a false owner the garbage collector deletes the whole, which no rule with the verb patch says. A strategic
+ * patch has words beside fields (`$patch`) that write all of an object or of its metadata.
  */
 function writesOwners(body: unknown): boolean {
   if (isRecord(body)) {
-    const { metadata } = body;
-    return isRecord(metadata) && ["managedFields", "ownerReferences"].some((field) => Object.hasOwn(metadata, field));
+    const { metadata = {} } = body;
+    const names = isRecord(metadata) ? Object.keys(metadata) : ["metadata"];
+    return Object.hasOwn(body, "$patch") || names.some((name) => !METADATA.includes(name));
   }
   const steps: readonly unknown[] = Array.isArray(body) ? body : [];
   return steps.some((step) => isRecord(step) && [step.path, step.from].some(leadsToOwners));

@@ -168,6 +168,17 @@ const REFUSED = [
     `client.patch(DEPLOYMENTS, AT, [{ op: "move", from: "/metadata/managedFields/0/manager", path: "/metadata/labels/x" }], { type: "json" })`,
     /managedFields/,
   ],
+  [
+    "that replaces its metadata by a word of strategic patches",
+    `client.patch(DEPLOYMENTS, AT, { metadata: { $patch: "replace" } }, { type: "strategic" })`,
+    /labels, annotations, finalizers alone/,
+  ],
+  [
+    "that replaces all of it by a word of strategic patches",
+    `client.patch(DEPLOYMENTS, AT, { $patch: "replace" }, { type: "strategic" })`,
+    /labels, annotations, finalizers alone/,
+  ],
+  ["that removes its metadata", `client.patch(DEPLOYMENTS, AT, { metadata: null })`, /finalizers alone/],
 ] as const;
 
 test("a request beyond the operation's rules or its namespace is never sent", async () => {

@@ -7,12 +7,10 @@ import { isCovered, type PluginRule } from "../../plugins/rules.ts";
 import type { Effect, OperationClient } from "../operations/operation.ts";
 import type { CallMessage } from "../plugin-process/messages.ts";
 import type { CallAnswer } from "../plugin-process/plugin-process.ts";
-import { type CallArguments, readCall } from "./call-arguments.ts";
+import { CALL_BOUNDS, type CallArguments, readCall } from "./call-arguments.ts";
 import { rightText } from "./rights.ts";
 
-const LIST_OBJECTS = 5_000;
-const LIST_BYTES = 8 * 1_024 * 1_024;
-const LOG_BYTES = 512 * 1_024;
+const { objects: LIST_OBJECTS, listBytes: LIST_BYTES, logBytes: LOG_BYTES } = CALL_BOUNDS;
 
 export interface CallPorts {
   readonly client: OperationClient;

@@ -65,6 +65,25 @@ it("really changes when it is told to", async () => {
   expect(sent[0]?.query).not.toHaveProperty("dryRun");
 });
 
+it("sends nothing that the operator would not send", async () => {
+  const { client, sent } = trial(true, () => ({}));
+  const owned = client.patch(CONFIG_MAPS, KEY, { metadata: { ownerReferences: [] } });
+  await expect(owned).rejects.toMatchObject({
+    name: "ApiError",
+    status: 400,
+    message: expect.stringContaining("ownerReferences"),
+  });
+  await expect(client.get(CONFIG_MAPS, { ...KEY, name: "../secrets/x" })).rejects.toMatchObject({ status: 400 });
+  expect(sent).toEqual([]);
+});
+
+it("gives back no more of a list than the operator, of all its pages together", async () => {
+  const page = { metadata: { continue: "next" }, items: [{ data: "x".repeat(3 * 1024 * 1024) }] };
+  const { client, sent } = trial(false, () => page);
+  await expect(client.list(CONFIG_MAPS, { namespace: "shop" })).rejects.toMatchObject({ status: 413 });
+  expect(sent).toHaveLength(3);
+});
+
 it("sends nothing that no rule covers, and nothing for another namespace", async () => {
   const { client, sent } = trial(true, () => ({}));
   const refused = { name: "ApiError", status: 403 };

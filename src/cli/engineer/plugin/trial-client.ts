@@ -1,6 +1,7 @@
 import { ApiError as ServerError } from "../../../kube/client/api-error.ts";
 import type { Exchange, ExchangeRequest } from "../../../kube/client/exchange.ts";
 import { collectionPath, objectPath, withQuery } from "../../../kube/objects/paths.ts";
+import { CALL_BOUNDS, readCall } from "../../../operator/custom-operations/call-arguments.ts";
 import {
   ApiError,
   type Key,
@@ -14,9 +15,6 @@ import {
 import type { PluginOperation } from "../../../plugins/metadata.ts";
 import { isCovered } from "../../../plugins/rules.ts";
 
-/** Bounds of one list, as the operator has them. */
-const MAX_OBJECTS = 5_000;
-const MAX_BYTES = 8 * 1024 * 1024;
 const PAGE_SIZE = 500;
 const MAX_TOLD = 2_000;
 const MANAGER = "sallyport-plugin-test";
@@ -60,6 +58,7 @@ export class TrialClient implements PluginClient {
   }
 
   async get<T extends KubeObject = KubeObject>(resource: Resource, key: Key): Promise<T | undefined> {
+    refuseMalformed("get", { resource, key });
     try {
       return await this.#json<T>({ verb: "get", ...target(resource, key), request: getOf(resource, key) });
     } catch (error) {
@@ -69,51 +68,61 @@ export class TrialClient implements PluginClient {
   }
 
   async list<T extends KubeObject = KubeObject>(resource: Resource, options: ListOptions = {}): Promise<readonly T[]> {
+    refuseMalformed("list", { resource, options });
     const { namespace, labelSelector } = options;
+    const { objects, listBytes } = CALL_BOUNDS;
     const path = collectionPath(kindOf(resource, namespace), namespace);
     const found: T[] = [];
+    let bytes = 0;
     let next: string | undefined;
     do {
       const query = { labelSelector, limit: PAGE_SIZE, continue: next };
-      const request = { method: "GET", path, query, maxBytes: MAX_BYTES } as const;
-      const page: { items?: T[]; metadata: { continue?: string } } = await this.#json({
-        ...{ verb: "list", resource, namespace, request },
-      });
+      const request = { method: "GET", path, query, maxBytes: listBytes } as const;
+      const body = await this.#send({ verb: "list", resource, namespace, request });
+      const page: { items?: T[]; metadata: { continue?: string } } = JSON.parse(body.toString("utf8"));
       found.push(...(page.items ?? []));
-      if (found.length > MAX_OBJECTS) throw new ApiError(413, `a list may have at most ${MAX_OBJECTS} objects`);
+      bytes += body.length;
+      if (found.length > objects) throw new ApiError(413, `a list may have at most ${objects} objects`);
+      if (bytes > listBytes) throw new ApiError(413, `a list may have at most ${listBytes / 1_048_576} MiB`);
       next = page.metadata.continue || undefined;
     } while (next !== undefined);
     return found;
   }
 
-  create<T extends KubeObject = KubeObject>(resource: Resource, object: T): Promise<T> {
+  async create<T extends KubeObject = KubeObject>(resource: Resource, object: T): Promise<T> {
+    refuseMalformed("create", { resource, object });
     const { namespace } = object.metadata;
     const path = collectionPath(kindOf(resource, namespace), namespace);
     const request = { method: "POST", path, query: this.#changing(), body: object } as const;
     return this.#json<T>({ verb: "create", resource, namespace, request });
   }
 
-  patch<T extends KubeObject = KubeObject>(
+  async patch<T extends KubeObject = KubeObject>(
     resource: Resource,
     key: Key,
     body: object,
-    { type = "merge", subresource }: PatchOptions = {},
+    options: PatchOptions = {},
   ): Promise<T> {
+    refuseMalformed("patch", { resource, key, body, options });
+    const { type = "merge", subresource } = options;
     const path = objectPath(kindOf(resource, key.namespace), keyOf(key), subresource);
     const request = { method: "PATCH", path, query: this.#changing(), body, contentType: PATCH_TYPES[type] } as const;
     return this.#json<T>({ verb: "patch", ...target(resource, key), subresource, request });
   }
 
   async delete(resource: Resource, key: Key): Promise<void> {
+    refuseMalformed("delete", { resource, key });
     const path = objectPath(kindOf(resource, key.namespace), keyOf(key));
     const request = { method: "DELETE", path, query: this.#changing() } as const;
     await this.#send({ verb: "delete", ...target(resource, key), request });
   }
 
-  async podLogs(key: Key, { container, tailLines }: PodLogOptions = {}): Promise<string> {
+  async podLogs(key: Key, options: PodLogOptions = {}): Promise<string> {
+    refuseMalformed("podLogs", { key, options });
+    const { container, tailLines } = options;
     const pods = { group: "", version: "v1", plural: "pods" };
     const path = objectPath(kindOf(pods, key.namespace), keyOf(key), "log");
-    const query = { container, tailLines, limitBytes: MAX_BYTES };
+    const query = { container, tailLines, limitBytes: CALL_BOUNDS.logBytes };
     const request = { method: "GET", path, query } as const;
     return (await this.#send({ verb: "get", ...target(pods, key), subresource: "log", request })).toString("utf8");
   }
@@ -153,6 +162,12 @@ export class TrialClient implements PluginClient {
       throw new ApiError(403, `${operation.name} may ${verb} ${named} in namespace ${own} alone, and not ${where}`);
     }
   }
+}
+
+/** As the operator reads a request of a plugin: what it would not send is not sent here. */
+function refuseMalformed(verb: Parameters<typeof readCall>[0]["verb"], given: Readonly<Record<string, unknown>>): void {
+  const read = readCall({ verb, arguments: given });
+  if (typeof read === "string") throw new ApiError(400, read);
 }
 
 function refusalOf(error: ServerError): ApiError {
