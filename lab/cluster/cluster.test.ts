@@ -16,6 +16,8 @@ afterEach(() => {
 
 const never = new AbortController().signal;
 
+const API = "admissionregistration.k8s.io/v1";
+
 describe("a cluster without controllers", () => {
   const cluster = useCluster({ tokenUsers: [{ user: "tok", groups: ["night shift", "approvers"] }] });
 
@@ -79,6 +81,51 @@ describe("a cluster without controllers", () => {
       code: 0,
       stdout: "gadget.example.com/one\n",
     });
+  });
+
+  it("enforces policies as soon as apply has returned", async () => {
+    const match = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] };
+    const stamped = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'stamped': 'yes'}}]";
+    const each = { failurePolicy: "Fail", matchConstraints: { resourceRules: [match] } };
+    const policy = (kind: string, spec: object, more: object) => [
+      { apiVersion: API, kind, metadata: { name: "of-a-test" }, spec: { ...each, ...spec } },
+      {
+        apiVersion: API,
+        kind: `${kind}Binding`,
+        metadata: { name: "of-a-test" },
+        spec: { policyName: "of-a-test", ...more },
+      },
+    ];
+    await cluster().apply([
+      ...policy(
+        "ValidatingAdmissionPolicy",
+        { validations: [{ expression: "!has(object.data)", message: "no data" }] },
+        { validationActions: ["Deny"] },
+      ),
+      ...policy(
+        "MutatingAdmissionPolicy",
+        { reinvocationPolicy: "Never", mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: stamped } }] },
+        {},
+      ),
+    ]);
+    const create = [
+      "create",
+      "configmap",
+      "of-a-test",
+      "--dry-run=server",
+      "-o",
+      "jsonpath={.metadata.labels.stamped}",
+    ];
+    expect((await cluster().kubectl([...create, "--from-literal=a=b"])).stderr).toContain("no data");
+    expect(await cluster().kubectl(create)).toMatchObject({ code: 0, stdout: "yes" });
+    const left = await cluster().kubectl([
+      "get",
+      "validatingadmissionpolicies,mutatingadmissionpolicies",
+      "-o",
+      "name",
+    ]);
+    expect(left.stdout).not.toContain("lab-in-force");
+    await cluster().kubectl(["delete", "validatingadmissionpolicybinding,mutatingadmissionpolicybinding", "of-a-test"]);
   });
 
   it("keeps its data and its port when the API server and etcd are killed and come back", async () => {

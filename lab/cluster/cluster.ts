@@ -9,6 +9,7 @@ import { type ClusterPrograms, type ClusterUser, freePorts, layOut, type Ports }
 import { kubeconfigText } from "./kubeconfig.ts";
 import { type KubectlOptions, type KubectlResult, kubectl } from "./kubectl.ts";
 import { createNodes, nodesReady } from "./nodes.ts";
+import { policiesInForce } from "./policies-in-force.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -170,8 +171,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Server-side apply as admin, of YAML text or objects, in order; waits until new CRDs are served. Without
-   * `controllers` it also makes the default ServiceAccount of new namespaces, which Pods need.
+   * Server-side apply as admin, of YAML text or objects, in order; waits until new CRDs are served and policies are in force.
+   * Without `controllers` it also makes the default ServiceAccount of new namespaces, which Pods need.
    *
    * @throws Error with kubectl's words.
    */
@@ -199,6 +200,7 @@ export class Cluster implements AsyncDisposable {
       objects.filter((object) => !isPrelude(object)),
       signal,
     );
+    await policiesInForce(objects, (call, during) => this.request(call, during), signal);
   }
 
   /** Ends every program and removes the folder if it was made for this cluster. Safe to call twice. */

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { FriendlyError } from "../../src/cli/kernel/command.ts";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
 import { freePort } from "../cluster/ports.ts";
-import { productProcess } from "../cluster/product-process.ts";
 import type { Program } from "../cluster/program.ts";
 import { Watchdog } from "../cluster/watchdog.ts";
+import { productProcess } from "../product-process.ts";
 import type { Target } from "./target.ts";
 import type { Vendor } from "./vendor.ts";
 

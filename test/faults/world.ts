@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Cluster, startCluster } from "../../lab/cluster/cluster.ts";
 import { freePort } from "../../lab/cluster/ports.ts";
-import { productProcess } from "../../lab/cluster/product-process.ts";
+import { productProcess } from "../../lab/product-process.ts";
 import { Watchdog } from "../../lab/cluster/watchdog.ts";
 import { startVendor } from "../../lab/story/vendor.ts";
 import { type Client as Api, createClient } from "../../src/api-client/client.ts";

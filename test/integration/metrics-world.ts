@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join as path } from "node:path";
 import { freePort } from "../../lab/cluster/ports.ts";
-import { productProcess } from "../../lab/cluster/product-process.ts";
 import { Watchdog } from "../../lab/cluster/watchdog.ts";
+import { productProcess } from "../../lab/product-process.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { openDebugSessions, openMachines, openNamespaceToDebug } from "../../src/crds/manifests/installation.ts";

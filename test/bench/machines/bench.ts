@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCluster } from "../../../lab/cluster/cluster.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../lab/cluster/product-process.ts";
+import { productProcess } from "../../../lab/product-process.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { type Kubelet, type Pod, startKubelet } from "../../../lab/cluster/kubelet.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../lab/cluster/product-process.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { productProcess } from "../../../lab/product-process.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import {
   installation,

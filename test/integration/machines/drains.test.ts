@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../lab/cluster/product-process.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { productProcess } from "../../../lab/product-process.ts";
 import { long } from "../../../src/base/testing/long.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";

@@ -1,8 +1,8 @@
 import { request } from "node:https";
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../lab/cluster/product-process.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { productProcess } from "../../../lab/product-process.ts";
 import { createClient } from "../../../src/api-client/client.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";

@@ -1,7 +1,7 @@
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../lab/cluster/product-process.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { productProcess } from "../../../lab/product-process.ts";
 import { DEFAULT_NAMES, MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";

@@ -65,6 +65,8 @@ const mark = defineOperation({
 export default { mark, more: mark, off: mark };
 `;
 
+const OWNER = { apiVersion: "v1", kind: "Pod", name: "x", uid: "x" };
+
 const cluster = useCluster({ controllers: true });
 let world: OperatorWorld;
 let operator: RunningOperator;
@@ -111,16 +113,23 @@ test.each([
   ],
   ["an account", { spec: { template: { spec: { serviceAccountName: "other" } } } }, "nothing of its pods"],
   ["an annotation of pods", { spec: { template: { metadata: { annotations: { a: "b" } } } } }, "nothing of its pods"],
-  [
-    "an owner",
-    { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "x" }] } },
-    "nothing of its pods",
-  ],
+  ["an owner", { metadata: { ownerReferences: [OWNER] } }, "a plugin writes labels, annotations, finalizers alone"],
   ["2000 replicas", { spec: { replicas: 2_000 } }, "at most 1000 replicas"],
 ])("the account of a plugin that may patch workloads gives one no %s", async (_, patch, words) => {
   const result = await marked(patch);
-  expect(result).toEqual({ said: expect.stringMatching(/^(403|422) /) });
+  expect(result).toEqual({ said: expect.stringMatching(/^(400|403|422) /) });
   expect(JSON.stringify(result)).toContain(words);
+});
+
+test("with a stolen operator the policies refuse a grant's account an owner", async () => {
+  // The group gives every right: what is refused, policies refuse.
+  const as = [`--as=system:serviceaccount:${DEFAULT_NAMES.grantsNamespace}:of-a-grant`, "--as-group=system:masters"];
+  const patch = (metadata: object) =>
+    cluster().kubectl(["patch", "deployment", "web", "-n", SHOP, ...as, "-p", JSON.stringify({ metadata })]);
+  expect(await patch({ labels: { "search.example/mark": "yes" } })).toMatchObject({ code: 0 });
+  const refused = await patch({ ownerReferences: [OWNER] });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain("nothing of its pods");
 });
 
 test.each([

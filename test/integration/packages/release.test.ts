@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { parse } from "yaml";
 import { installRecipe } from "../../../lab/cluster/go-build.ts";
 import { ensureRecipe, findPrograms } from "../../../lab/cluster/programs.ts";
+import { PACKAGES } from "../../../scripts/packages/package-table.ts";
 import { makeRelease, RELEASE_PARTS, type ReleasePart } from "../../../scripts/release/make-release.ts";
 import type { Making } from "../../../scripts/release/making.ts";
 import { craneProgram, pushRelease } from "../../../scripts/release/push.ts";
@@ -156,6 +157,8 @@ describe.each(["sallyport", "platform"])("the image %s", (name) => {
     const { manifests } = await blob(index.manifests[0].digest);
     const { digest } = manifests.find(({ platform }: Read) => platform.architecture === architecture);
     const root = await mkdtemp(join(folder, "root-"));
+    // A runtime opens it to the image's user; a new temporary folder is its owner's alone.
+    await chmod(root, 0o755);
     for (const layer of (await blob(digest)).layers) {
       await run("tar", ["-xzf", join(layout, "blobs", layer.digest.replace(":", "/")), "-C", root]);
     }
@@ -211,7 +214,7 @@ long("is pushed: images and chart to a real registry, packages to npm's", async 
   onTestFinished(() => void vi.unstubAllEnvs());
   const name = `127.0.0.1:${port}/acme`;
   await pushRelease(inRelease(), { registry: name, npm: true }, say, within(600));
-  expect(published.sort()).toEqual(["/@sallyport/api-client", "/@sallyport/kube", "/sallyport"]);
+  expect(published.sort()).toEqual(PACKAGES.map((each) => `/${each.name}`).sort());
   const digests = await readFile(inRelease("images/digests.txt"), "utf8");
   for (const image of ["sallyport", "platform"]) {
     const { stdout } = await run(crane, ["digest", `${name}/${image}:${VERSION}`]);

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { freePort } from "../../../../lab/cluster/ports.ts";
-import { productProcess } from "../../../../lab/cluster/product-process.ts";
 import type { Program } from "../../../../lab/cluster/program.ts";
 import { Watchdog } from "../../../../lab/cluster/watchdog.ts";
+import { productProcess } from "../../../../lab/product-process.ts";
 import { openDatabase } from "../../../../src/platform/database/open.ts";
 import { type RunningPlatform, startPlatform } from "../../../../src/platform/server.ts";
 import { dumped } from "../../../../src/platform/testing/dump.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { Program } from "./program.ts";
-import type { Watchdog } from "./watchdog.ts";
+import { Program } from "./cluster/program.ts";
+import type { Watchdog } from "./cluster/watchdog.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
 
 export interface ProductProcessOptions {
   readonly kind: "agent" | "operator" | "platform" | "tunnel" | "machine-controller" | "join";
