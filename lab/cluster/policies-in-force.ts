@@ -17,9 +17,10 @@ export async function policiesInForce(
   request: Request,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const kind of ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"] as const) {
-    if (objects.some((object) => object.kind === kind)) await inForce(kind, request, signal);
-  }
+  const kinds = (["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"] as const).filter((kind) =>
+    objects.some((object) => object.kind === kind),
+  );
+  await Promise.all(kinds.map((kind) => inForce(kind, request, signal)));
 }
 
 async function inForce(kind: keyof typeof MARKERS, request: Request, signal: AbortSignal): Promise<void> {
