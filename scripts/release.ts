@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "yaml";
@@ -6,7 +6,7 @@ import { command } from "../test/e2e/command.ts";
 import { CHART_CHANGES } from "./generate/chart/chart-changes.ts";
 import { makeRelease, RELEASE_PARTS } from "./release/make-release.ts";
 import { type Making, ROOT } from "./release/making.ts";
-import { pushRelease } from "./release/push.ts";
+import { checkPush, pushRelease } from "./release/push.ts";
 import { renewPins } from "./release/renew-pins.ts";
 import { systemPins } from "./release/system-pins.ts";
 import { checkedVersion, ReleaseError } from "./release/version.ts";
@@ -44,13 +44,10 @@ async function main(): Promise<void> {
   if (flags.help) return void process.stdout.write(HELP);
   if (flags["renew-pins"]) return renewPins(say, stop.signal);
   const out = freshFolder(flags.out);
-  if (flags.push !== (flags.registry !== undefined || flags.npm)) {
-    throw new ReleaseError("--push goes with --registry NAME, --npm, or both");
-  }
-  if (flags.push && flags.dirty) throw new ReleaseError("a trial with --dirty cannot be pushed");
   const parts = RELEASE_PARTS.filter((part) => flags.only.length === 0 || flags.only.includes(part));
   const unknown = flags.only.filter((part) => !parts.some((known) => known === part));
   if (unknown.length > 0) throw new ReleaseError(`--only is one of ${RELEASE_PARTS.join(", ")}, not ${unknown.join()}`);
+  checkPush({ push: flags.push, registry: flags.registry, npm: flags.npm, isTrial: flags.dirty, parts });
   const changed = lines(await git("status", "--porcelain"));
   const version = checkedVersion({
     asked: flags.version,
@@ -104,6 +101,7 @@ function parsed() {
 function freshFolder(out: string | undefined): string {
   if (out === undefined) throw new ReleaseError(`--out FOLDER is missing\n\n${HELP}`);
   const folder = resolve(out);
+  if (existsSync(folder) && !statSync(folder).isDirectory()) throw new ReleaseError(`${folder} is no folder`);
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new ReleaseError(`${folder} is not empty: a release needs a folder of its own`);
   }

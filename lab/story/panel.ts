@@ -1,4 +1,9 @@
 import { relative } from "node:path";
+import { ACCESS_GRANT } from "../../src/crds/kinds/access-grant.ts";
+import { MANAGED_DEPLOYMENT } from "../../src/crds/kinds/managed-deployment.ts";
+import { OPERATION_INVOCATION } from "../../src/crds/kinds/operation-invocation.ts";
+import { OPERATION_POLICY } from "../../src/crds/kinds/operation-policy.ts";
+import { ROLLOUT } from "../../src/crds/kinds/rollout.ts";
 import { WORKLOAD } from "./customer.ts";
 import type { World } from "./world.ts";
 
@@ -26,13 +31,17 @@ export function approverExport({ target, folder }: Pick<World, "target" | "folde
   return `export KUBECONFIG=${target.approver.kubeconfig} PATH=${folder}/bin:$PATH`;
 }
 
+function shortNames(...kinds: readonly { readonly shortName: string }[]): string {
+  return kinds.map(({ shortName }) => shortName).join(",");
+}
+
 /** What a person can try after the story. */
 export function farewell({ vendor, target }: Pick<World, "vendor" | "target">, cwd: string): string {
   const key = relative(cwd, vendor.keyFiles.engineer);
   return `It stays up until Ctrl-C. To look around, with the approver's KUBECONFIG:
 
-    kubectl get ag,opi,md,opp,rout -n sallyport-grants
-    kubectl describe ag,rout -n sallyport-grants
+    kubectl get ${shortNames(ACCESS_GRANT, OPERATION_INVOCATION, MANAGED_DEPLOYMENT, OPERATION_POLICY, ROLLOUT)} -n sallyport-grants
+    kubectl describe ${shortNames(ACCESS_GRANT, ROLLOUT)} -n sallyport-grants
     kubectl get pods -n ${target.workloadNamespace}
 
 and as the engineer:

@@ -52,7 +52,10 @@ const MAKERS: Readonly<Record<ReleasePart, (making: Making, options: ReleaseOpti
   npm: (making, { packages = PACKAGES }) =>
     inFolder(async (dist) => {
       const made = [];
-      for (const each of packages) made.push(...(await releasedPackage(each, join(dist, folderOf(each.name)), making)));
+      for (const each of packages) {
+        making.say(`npm: ${each.name}`);
+        made.push(...(await releasedPackage(each, join(dist, folderOf(each.name)), making)));
+      }
       return made;
     }),
   krew: (making) => inFolder(async (dist) => releasedPlugin(await buildPackage(PROGRAM, dist), making)),

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { installRecipe } from "../../lab/cluster/go-build.ts";
 import { ensureRecipe } from "../../lab/cluster/programs.ts";
 import { command } from "../../test/e2e/command.ts";
+import type { ReleasePart } from "./make-release.ts";
+import { ReleaseError } from "./version.ts";
 
 const CRANE = {
   name: "crane",
@@ -17,6 +19,24 @@ export interface Targets {
   readonly registry: string | undefined;
   /** npm's registry, as npm is configured. */
   readonly npm: boolean;
+}
+
+export interface PushFlags extends Targets {
+  readonly push: boolean;
+  readonly isTrial: boolean;
+  readonly parts: readonly ReleasePart[];
+}
+
+/** @throws ReleaseError where nothing would be pushed that the flags name. */
+export function checkPush({ push, registry, npm, isTrial, parts }: PushFlags): void {
+  if (push !== (registry !== undefined || npm)) {
+    throw new ReleaseError("--push goes with --registry NAME, --npm, or both");
+  }
+  if (push && isTrial) throw new ReleaseError("a trial with --dirty cannot be pushed");
+  if (npm && !parts.includes("npm")) throw new ReleaseError("--npm publishes packages: add --only npm");
+  if (registry !== undefined && !parts.includes("images") && !parts.includes("chart")) {
+    throw new ReleaseError("--registry takes images and the chart: add --only images, --only chart, or both");
+  }
 }
 
 /** Pushes what a finished folder of a release has. Images and chart first: npm lets no version be replaced. */

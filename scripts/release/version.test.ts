@@ -26,6 +26,7 @@ test.each<readonly [string, Partial<VersionFacts>, RegExp]>([
     { asked: "1.3.0" },
     /has version 1\.2\.3, not 1\.3\.0: npm version 1\.3\.0/,
   ],
+  ["a flag that is no version", { asked: "next" }, /--version is next: it needs three numbers/],
   ["no changes of this version", { changes: "1.2.2" }, /chart-changes\.ts begins with 1\.2\.2/],
   ["no changes at all", { changes: undefined }, /begins with nothing/],
   ["a chart of another version", { chart: "1.2.2" }, /Chart\.yaml has version 1\.2\.2, not 1\.2\.3: npm run generate/],

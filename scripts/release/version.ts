@@ -21,11 +21,16 @@ export class ReleaseError extends Error {
   override readonly name = "ReleaseError";
 }
 
+const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
+
 /** @returns the version @throws ReleaseError when something does not agree with it */
 export function checkedVersion(facts: VersionFacts): string {
   const { asked, manifest, chart, changes, tags, changed, isTrial } = facts;
-  if (!/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.test(manifest)) {
+  if (!VERSION.test(manifest)) {
     throw new ReleaseError(`package.json has the version ${manifest}: it needs three numbers, as 1.2.3`);
+  }
+  if (asked !== undefined && !VERSION.test(asked)) {
+    throw new ReleaseError(`--version is ${asked}: it needs three numbers, as 1.2.3`);
   }
   if (asked !== undefined && asked !== manifest) {
     const how = `npm version ${asked} --no-git-tag-version, its changes in chart-changes.ts, npm run generate, commit`;

@@ -104,6 +104,14 @@ it("the lines it prints work in another terminal as they are, and Ctrl-C afterwa
   await run("sh", ["-c", `${exported}; ${line}`]);
   await start.says(new RegExp(VERIFIED));
   expect(start.out).toMatch(/approver +robin@customer\.example approves for 60 minutes/);
+  await start.says(/ +curl .*\/v1\/commands$/m);
+  const lookAround = start.out.slice(start.out.indexOf("It stays up until Ctrl-C"));
+  const lines = [...lookAround.matchAll(/^ +((?:kubectl|curl) .*)$/gm)];
+  expect(lines).toHaveLength(5);
+  for (const [, each = ""] of lines) {
+    const { stdout, stderr } = await run("sh", ["-c", `${exported}; ${each}`]);
+    expect(stdout, `${each}\n${stderr}`).toMatch(/^(NAME|Name:|\{"items":\[\{)/m);
+  }
   start.kill("SIGINT");
   expect(await start.ended, start.out).toBe(0);
   expect(await processesOf(folder)).toEqual([]);
