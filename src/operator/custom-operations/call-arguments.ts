@@ -12,7 +12,7 @@ export interface CallArguments {
   readonly verb: string;
   readonly resource: { readonly group: string; readonly version: string; readonly plural: string };
   readonly subresource?: string;
-  readonly namespace: string | undefined;
+  readonly namespace: string;
   /** Empty for a list. */
   readonly name: string;
   readonly body?: unknown;
@@ -101,12 +101,12 @@ function readResource(value: unknown): CallArguments["resource"] | undefined {
     : undefined;
 }
 
-function readPlace(namespace: unknown): { readonly namespace: string | undefined } | string {
-  if (namespace === undefined) return { namespace: undefined };
+function readPlace(namespace: unknown): { readonly namespace: string } | string {
+  if (namespace === undefined) return "a request names the namespace of the operation";
   return matches(NAMESPACE_NAME, namespace) ? { namespace: String(namespace) } : "a namespace is a lower-case name";
 }
 
-function readKey(value: unknown): { readonly namespace: string | undefined; readonly name: string } | string {
+function readKey(value: unknown): { readonly namespace: string; readonly name: string } | string {
   if (!isRecord(value) || !matches(NAME, value.name)) return "a key has the name of an object";
   const place = readPlace(value.namespace);
   return typeof place === "string" ? place : { ...place, name: String(value.name) };

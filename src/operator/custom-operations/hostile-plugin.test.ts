@@ -134,7 +134,7 @@ test.each([
 
 const REFUSED = [
   ["in another namespace", `client.patch(DEPLOYMENTS, { ...AT, namespace: "bank" }, {})`, /namespace shop alone/],
-  ["in no namespace", `client.list(DEPLOYMENTS)`, /namespace shop alone/],
+  ["in no namespace", `client.list(DEPLOYMENTS)`, /names the namespace of the operation/],
   ["of another kind", `client.get({ group: "", version: "v1", plural: "secrets" }, AT)`, /do not have get secrets/],
   ["of another verb", "client.delete(DEPLOYMENTS, AT)", /do not have delete deployments of apps/],
   ["of a part", `client.patch(DEPLOYMENTS, AT, {}, { subresource: "scale" })`, /do not have patch deployments\/scale/],

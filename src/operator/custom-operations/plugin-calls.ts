@@ -1,4 +1,3 @@
-import type { Place } from "../../crds/kinds/lending.ts";
 import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Patch } from "../../kube/client/client-options.ts";
@@ -17,8 +16,8 @@ export interface CallPorts {
   readonly effect: Effect;
   /** Of the customer's values. */
   readonly rules: readonly PluginRule[];
-  /** The one namespace that the operation works in; undefined for one of cluster scope. */
-  readonly place: Place;
+  /** The one namespace that the operation works in. */
+  readonly place: string;
 }
 
 /**
@@ -72,7 +71,7 @@ export class PluginCalls {
     const named = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     const right = { verb, group: resource.group, resource: named };
     if (!isCovered(rules, right)) return `the rules of this operation do not have ${rightText(right)}`;
-    if (place === undefined || namespace === place) return undefined;
+    if (namespace === place) return undefined;
     return `this operation works in namespace ${place} alone`;
   }
 
@@ -88,8 +87,8 @@ export class PluginCalls {
 
   #carriedOut(call: CallArguments, signal: AbortSignal): Promise<unknown> {
     const { client } = this.#ports;
-    const resource: Resource = { ...call.resource, kind: "", namespaced: call.namespace !== undefined };
-    const key: ObjectKey = { name: call.name, ...(call.namespace !== undefined && { namespace: call.namespace }) };
+    const resource: Resource = { ...call.resource, kind: "", namespaced: true };
+    const key: ObjectKey = { name: call.name, namespace: call.namespace };
     switch (call.does) {
       case "get":
         return client.get(resource, key, signal).then(shown);
@@ -112,10 +111,7 @@ export class PluginCalls {
 
   async #listed(resource: Resource, call: CallArguments, signal: AbortSignal): Promise<readonly object[]> {
     const { labelSelector, namespace } = call;
-    const options = {
-      ...(namespace !== undefined && { namespace }),
-      ...(labelSelector !== undefined && { labelSelector }),
-    };
+    const options = { namespace, ...(labelSelector !== undefined && { labelSelector }) };
     const all: object[] = [];
     let bytes = 0;
     for await (const each of this.#ports.client.list(resource, options, signal)) {

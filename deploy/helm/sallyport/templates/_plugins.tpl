@@ -33,10 +33,24 @@
 {{- $table := dict -}}
 {{- range include "sallyport.pluginOperations" . | fromJsonArray -}}
 {{- $plugin := default (dict "version" .version "operations" dict) (get $table .plugin) -}}
-{{- $_ := set $plugin.operations .name (pick . "tier" "scope" "rules") -}}
+{{- $_ := set $plugin.operations .name (pick . "tier" "rules") -}}
 {{- $_ := set $table .plugin $plugin -}}
 {{- end -}}
 {{- $table | toJson -}}
+{{- end -}}
+
+{{/* The rights of an operation, one a line: mutating patch apps/deployments */}}
+{{- define "sallyport.pluginRights" -}}
+{{- $tier := .tier -}}
+{{- range $rule := .rules -}}
+{{- range $group := $rule.apiGroups -}}
+{{- range $resource := $rule.resources -}}
+{{- range $verb := $rule.verbs -}}
+{{- printf "%s %s %s/%s\n" $tier $verb $group $resource -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "sallyport.pluginGuards" -}}
@@ -55,22 +69,8 @@
 {{- fail (printf "%s would have the role %s, which is another operation's too: switch one of them off." $where .role) -}}
 {{- end -}}
 {{- $roles = append $roles .role -}}
-{{- if eq .scope "cluster" -}}
-{{- fail (printf "%s.scope is cluster: no policy can open an operation of a plugin on objects without a namespace yet. Switch it off." $where) -}}
-{{- end -}}
-{{- $tier := .tier -}}
-{{- range .rules -}}
-{{- $rule := . -}}
-{{- range $group := .apiGroups -}}
-{{- range $resource := $rule.resources -}}
-{{- range $verb := $rule.verbs -}}
-{{- $why := include "sallyport.closedToPlugins" (dict "group" $group "resource" $resource "verb" $verb "tier" $tier) -}}
-{{- if $why -}}
-{{- fail (printf "%s.rules may not have %s on %s%s: %s. Take it out of the rules; an operation that cannot do without it does not run." $where $verb $resource (empty $group | ternary "" (printf " of %s" $group)) $why) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
+{{- with include "sallyport.pluginRefusal" (include "sallyport.pluginRights" .) -}}
+{{- fail (printf "%s.rules %s. Take it out of the rules; an operation that cannot do without it does not run." $where .) -}}
 {{- end -}}
 {{- end -}}
 {{- if $roles -}}

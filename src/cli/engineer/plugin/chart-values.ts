@@ -28,12 +28,11 @@ export function chartValuesText(plugin: PluginMetadata): string {
   return document.toString({ lineWidth: 0 });
 }
 
-function about(plugin: PluginMetadata, { name, scope, description, timeLimitSeconds, result }: PluginOperation) {
-  const where = scope === "cluster" ? "on one object that lies in no namespace" : "in one namespace at a time";
+function about(plugin: PluginMetadata, { name, description, timeLimitSeconds, result }: PluginOperation) {
   const words = Object.keys(result);
   return [
     description,
-    `It works ${where}, for at most ${timeLimitSeconds} s, with the role ${pluginRole(plugin.name, name)}: the rules below.`,
+    `It works in one namespace at a time, for at most ${timeLimitSeconds} s, with the role ${pluginRole(plugin.name, name)}: the rules below.`,
     words.length === 0
       ? "Its result tells the vendor nothing but whether it succeeded."
       : `Its result tells the vendor: ${Object.entries(result)
