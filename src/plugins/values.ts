@@ -14,6 +14,12 @@ export type PluginsValues = Readonly<
   Record<string, { readonly version: string; readonly operations: Readonly<Record<string, OperationValues>> }>
 >;
 
+/** Memory in MiB that the chart asks for where a plugin is on: 256 for the operator, and 160 for the one process of a plugin that runs beside it. */
+export const MEMORY_WITH_PLUGINS = 416;
+
+/** The operator's own values where a plugin is on, without which the chart refuses it. */
+export const OPERATOR_WITH_PLUGINS = { resources: { limits: { memory: `${MEMORY_WITH_PLUGINS}Mi` } } } as const;
+
 /** The values that let the operations of the plugins run as they ask for it. The customer strikes out what must not. */
 export function pluginsValues(plugins: readonly PluginMetadata[]): PluginsValues {
   return Object.fromEntries(

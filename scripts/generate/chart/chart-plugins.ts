@@ -1,4 +1,5 @@
 import { REFUSALS, Rule } from "../../../src/plugins/rules.ts";
+import { MEMORY_WITH_PLUGINS } from "../../../src/plugins/values.ts";
 import { MAX_OPERATIONS, Name, RESERVED_NAMES, TIERS, Version } from "../../../src/plugins/words.ts";
 import { leaf } from "./chart-value.ts";
 
@@ -35,7 +36,7 @@ export const PLUGIN_VALUES = leaf(
       },
     },
   },
-  "Operations of plugins that the vendor wrote and that lie in `image`, as `{search: {version: 1.2.0, operations: {reindex: {enabled: true, tier: mutating, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get, patch]}]}}}}`. The vendor's platform prints them. Each that is on gets a role of these rules and no others, and runs under your approval and your policies like an operation of Sallyport's own (docs/permissions.md). With any of them on, the operator needs 416Mi of memory.",
+  `Operations of plugins that the vendor wrote and that lie in \`image\`, as \`{search: {version: 1.2.0, operations: {reindex: {enabled: true, tier: mutating, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get, patch]}]}}}}\`. The vendor's platform prints them. Each that is on gets a role of these rules and no others, and runs under your approval and your policies like an operation of Sallyport's own (docs/permissions.md). With any of them on, the operator needs ${MEMORY_WITH_PLUGINS}Mi of memory, and the chart refuses less.`,
 );
 
 /**
@@ -59,6 +60,10 @@ export function pluginRefusal(): string {
 {{- end -}}
 {{- end -}}
 {{- $refused -}}
+{{- end -}}
+{{/* The least memory of the operator with plugins, in MiB. */}}
+{{- define "sallyport.memoryWithPlugins" -}}
+${MEMORY_WITH_PLUGINS}
 {{- end -}}
 {{/* Words with which no plugin's name begins, as JSON. */}}
 {{- define "sallyport.reservedNames" -}}

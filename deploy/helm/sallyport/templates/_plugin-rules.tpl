@@ -15,6 +15,10 @@
 {{- end -}}
 {{- $refused -}}
 {{- end -}}
+{{/* The least memory of the operator with plugins, in MiB. */}}
+{{- define "sallyport.memoryWithPlugins" -}}
+416
+{{- end -}}
 {{/* Words with which no plugin's name begins, as JSON. */}}
 {{- define "sallyport.reservedNames" -}}
 ["kubernetes","debug","machine","machines","release","releases"]

@@ -77,8 +77,9 @@
 {{- $limit := (((.Values.operator.resources).limits).memory) | default "" -}}
 {{- if $limit -}}
 {{- $amount := regexFind "^[0-9]+" $limit | int -}}
-{{- if lt (int (hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount)) 416 -}}
-{{- fail (printf "plugins are on, and operator.resources.limits.memory is %s: a plugin's process needs 160Mi beside the operator. Add --set operator.resources.limits.memory=416Mi, or more." $limit) -}}
+{{- $least := include "sallyport.memoryWithPlugins" . | int -}}
+{{- if lt (int (hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount)) $least -}}
+{{- fail (printf "plugins are on, and operator.resources.limits.memory is %s: a plugin's process needs 160Mi beside the operator. Add --set operator.resources.limits.memory=%dMi, or more." $limit $least) -}}
 {{- end -}}
 {{- end -}}
 {{- if gt (len (include "sallyport.pluginTable" .)) 100000 -}}

@@ -1,12 +1,12 @@
 import { Document, isMap, isSeq } from "yaml";
 import type { PluginMetadata, PluginOperation } from "../../../plugins/metadata.ts";
-import { pluginsValues } from "../../../plugins/values.ts";
+import { OPERATOR_WITH_PLUGINS, pluginsValues } from "../../../plugins/values.ts";
 import { pluginRole } from "../../../plugins/words.ts";
 import { wrap } from "../../kernel/settings.ts";
 
 /** What the customer's chart takes, as plain data: the same that the platform gives with an image. */
 export function chartValues(plugin: PluginMetadata): object {
-  return { plugins: pluginsValues([plugin]) };
+  return { plugins: pluginsValues([plugin]), operator: OPERATOR_WITH_PLUGINS };
 }
 
 /** The same as a file for the customer, who reads it before it is applied: comments say what each part lets happen. */
@@ -24,6 +24,12 @@ export function chartValuesText(plugin: PluginMetadata): string {
     const rules = node.get("rules", true);
     // A rule in one line, as people write it.
     for (const rule of isSeq(rules) ? rules.items : []) if (isMap(rule)) rule.flow = true;
+  }
+  const operator = document.get("operator", true);
+  if (isMap(operator)) {
+    operator.commentBefore = comment(
+      "The process of a plugin runs in the operator's container and may take 160 MiB there. Keep a larger limit if you have one.",
+    );
   }
   return document.toString({ lineWidth: 0 });
 }

@@ -134,7 +134,9 @@ describe("sallyport plugin pack and values", () => {
           },
         },
       },
+      operator: { resources: { limits: { memory: "416Mi" } } },
     };
+    expect(out).toContain("a plugin runs in the operator's container and may take 160 MiB there");
     expect(parse(out)).toEqual(values);
     expect(out).toContain("# Sets the log level of one program.\n");
     expect(out).toContain("with the role sallyport-op-log-level-set");
