@@ -48,6 +48,10 @@ describe("the rules of an operation", () => {
     ],
     [{ apiGroups: ["apps"], resources: ["replicasets/scale"], verbs: ["patch"] }, "replicasets/scale: it starts pods"],
     [{ apiGroups: ["batch"], resources: ["jobs"], verbs: [...ALL] }, "may not have create, patch on batch/jobs: it"],
+    [
+      { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: [...ALL] },
+      "create, patch on autoscaling/horizontalpodautoscalers: it starts as many pods as it says",
+    ],
     // A rule means each of its groups with each of its resources.
     [{ apiGroups: ["apps", ""], resources: ["deployments", "secrets"] }, "get on secrets: it holds"],
     [{ resources: ["namespaces"], verbs: ["delete"] }, "delete on namespaces: it lies in no namespace"],

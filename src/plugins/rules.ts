@@ -69,6 +69,11 @@ const ROWS: readonly Row[] = [
     why: STARTS_PODS,
   },
   { verbs: ["create"], on: "apps/(deployments|statefulsets|daemonsets)(/.*)?", why: STARTS_PODS },
+  {
+    verbs: ["create", "patch"],
+    on: "autoscaling/horizontalpodautoscalers(/.*)?",
+    why: "it starts as many pods as it says: a plugin sets replicas by the subresource scale, up to 1,000",
+  },
   // A pod may be deleted, in the bounds of the policy `sallyport-pod-deletion`.
   { verbs: ["create", "patch"], on: "/pods", why: STARTS_PODS },
   { tier: "read-only", verbs: CHANGING, on: ".*", why: "the operation's tier is read-only" },

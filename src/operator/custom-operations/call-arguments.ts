@@ -75,13 +75,13 @@ const METADATA: readonly string[] = [
 /**
  * Who owns which field is the API server's to write: with a false owner the true one's next apply would delete the field. And of
  * an object with a false owner the garbage collector deletes the whole, which no rule with the verb patch says. A strategic
- * patch has words beside fields (`$patch`) that write all of an object or of its metadata.
+ * patch has words beside fields (`$patch`, `$retainKeys`) that write all of an object or of its metadata.
  */
 function writesOwners(body: unknown): boolean {
   if (isRecord(body)) {
     const { metadata = {} } = body;
     const names = isRecord(metadata) ? Object.keys(metadata) : ["metadata"];
-    return Object.hasOwn(body, "$patch") || names.some((name) => !METADATA.includes(name));
+    return Object.keys(body).some((word) => word.startsWith("$")) || names.some((name) => !METADATA.includes(name));
   }
   const steps: readonly unknown[] = Array.isArray(body) ? body : [];
   return steps.some((step) => isRecord(step) && [step.path, step.from].some(leadsToOwners));

@@ -54,6 +54,10 @@
 {{- end -}}
 
 {{- define "sallyport.pluginGuards" -}}
+{{/* First: what follows looks at each right of each operation, of which larger values have millions. */}}
+{{- if gt (len (include "sallyport.pluginTable" .)) 100000 -}}
+{{- fail "plugins hold more than 100000 characters of rules, which is more than the operator can be given: switch operations off that you do not need." -}}
+{{- end -}}
 {{- $reserved := include "sallyport.reservedNames" . | fromJsonArray -}}
 {{- $roles := list -}}
 {{- range include "sallyport.pluginOperations" . | fromJsonArray -}}
@@ -81,9 +85,6 @@
 {{- if lt (int (hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount)) $least -}}
 {{- fail (printf "plugins are on, and operator.resources.limits.memory is %s: a plugin's process needs 160Mi beside the operator. Add --set operator.resources.limits.memory=%dMi, or more." $limit $least) -}}
 {{- end -}}
-{{- end -}}
-{{- if gt (len (include "sallyport.pluginTable" .)) 100000 -}}
-{{- fail "plugins hold more than 100000 characters of rules, which is more than the operator can be given: switch operations off that you do not need." -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
