@@ -95,8 +95,9 @@ function leadsToOwners(path: unknown): boolean {
 function readResource(value: unknown): CallArguments["resource"] | undefined {
   if (!isRecord(value)) return undefined;
   const { group, version, plural } = value;
-  const isSound = matches(GROUP, group) && matches(VERSION, version) && matches(PLURAL, plural);
-  return isSound && String(group).length <= 253
+  // Its length first: the expression repeats what repeats.
+  const isSound = String(group).length <= 253 && matches(GROUP, group) && matches(VERSION, version);
+  return isSound && matches(PLURAL, plural)
     ? { group: String(group), version: String(version), plural: String(plural) }
     : undefined;
 }
