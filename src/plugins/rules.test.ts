@@ -17,6 +17,7 @@ describe("the rules of an operation", () => {
     [{ resources: ["pods/log"] }],
     [{ apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs: ["get", "list", "delete"] }],
     [{ apiGroups: ["apps"], resources: ["replicasets"], verbs: ["delete"] }],
+    [{ resources: ["events"], verbs: ["get", "list"] }],
     [{ apiGroups: ["search.example.com"], resources: ["indexes", "indexes/status"], verbs: ["get", "patch"] }],
   ])("may be %j", (rule) => {
     expect(issues(rule)).toEqual([]);
@@ -52,6 +53,8 @@ describe("the rules of an operation", () => {
       { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: [...ALL] },
       "create, patch on autoscaling/horizontalpodautoscalers: it starts as many pods as it says",
     ],
+    [{ resources: ["events"], verbs: ["create"] }, "create on events: it is told to the vendor"],
+    [{ apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["patch"] }, "patch on events.k8s.io/events: it is"],
     // A rule means each of its groups with each of its resources.
     [{ apiGroups: ["apps", ""], resources: ["deployments", "secrets"] }, "get on secrets: it holds"],
     [{ resources: ["namespaces"], verbs: ["delete"] }, "delete on namespaces: it lies in no namespace"],

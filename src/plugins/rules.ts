@@ -74,6 +74,11 @@ const ROWS: readonly Row[] = [
     on: "autoscaling/horizontalpodautoscalers(/.*)?",
     why: "it starts as many pods as it says: a plugin sets replicas by the subresource scale, up to 1,000",
   },
+  {
+    verbs: ["create", "patch"],
+    on: String.raw`(events\.k8s\.io)?/events`,
+    why: "it is told to the vendor with the health of workloads: what an operation says stands in its result",
+  },
   // A pod may be deleted, in the bounds of the policy `sallyport-pod-deletion`.
   { verbs: ["create", "patch"], on: "/pods", why: STARTS_PODS },
   { tier: "read-only", verbs: CHANGING, on: ".*", why: "the operation's tier is read-only" },
