@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { isPart } from "./parts.ts";
+import { platformTool } from "./platform-tool.ts";
 import { provenance } from "./provenance.ts";
 
 const HELP = `usage: node deploy/image/build.ts [--part cluster|platform] [--tag NAME:TAG] [--push] [--arch amd64|arm64]
@@ -11,7 +12,7 @@ const HELP = `usage: node deploy/image/build.ts [--part cluster|platform] [--tag
 
 Builds an image with docker, and beside it sbom.cdx.json (CycloneDX) and provenance.json (SLSA v1, unsigned).
 
-  --part         cluster (default): agent, operator and \`helm test\`; platform: the Management API and all commands
+  --part         cluster (default): agent, operator and \`helm test\`; platform: the Management API and all commands; needs Go
   --tag          default sallyport:VERSION, for the platform sallyport-platform:VERSION
   --push         pushes it. Only a pushed image has the digest that a chart pins: provenance.json then names that one
   --arch         default: the daemon's own; another one needs a daemon that can run it
@@ -42,7 +43,7 @@ function output(program: string, ...args: readonly string[]): string {
   return execFileSync(program, args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 ** 2 }).trim();
 }
 
-function build(part: string): void {
+async function build(part: string): Promise<void> {
   if (!isPart(part)) throw new Error("--part is cluster or platform");
   const startedAt = new Date();
   const out = values.out ?? join(root, "build/image", part);
@@ -57,6 +58,7 @@ function build(part: string): void {
     ...{ PART: part, VERSION: version, REVISION: revision, SOURCE_DATE_EPOCH: at },
     ...Object.fromEntries(set),
   };
+  if (part === "platform") await putTool();
   execFileSync(
     "docker",
     [
@@ -94,6 +96,16 @@ function build(part: string): void {
   console.log(`${tag} is ${imageId}, ${platform}, ${Math.round(Number(size) / 1e6)} MB; its papers are in ${out}`);
 }
 
+/** Where the Dockerfile looks for it. */
+async function putTool(): Promise<void> {
+  const architecture = values.arch ?? output("docker", "version", "--format", "{{.Server.Arch}}");
+  if (architecture !== "amd64" && architecture !== "arm64") throw new Error("--arch is amd64 or arm64");
+  const folder = await platformTool(architecture, (line) => console.error(line), new AbortController().signal);
+  const built = join(import.meta.dirname, "plugin-layer/built");
+  rmSync(built, { recursive: true, force: true });
+  cpSync(folder, built, { recursive: true });
+}
+
 /** The one in the image: it was made where the system's libraries are known. */
 function copySbom(tag: string, file: string): void {
   const container = output("docker", "create", tag);
@@ -125,4 +137,4 @@ function pinned(name: string): string {
 }
 
 if (values.help) console.log(HELP);
-else build(values.part);
+else await build(values.part);

@@ -24,7 +24,7 @@ export interface Sbom {
  * Node.js and the system's libraries, for which scanners look too. The same image gives the same document.
  *
  * @param all of `npm sbom` without `--omit=dev`, which leaves out packages that development needs too
- * @param system what system.ts says was copied, a line each: name, version, architecture. Empty with a base image that
+ * @param system what system.ts and platform-tool.ts say was copied, a line each: name, version, architecture. Empty with a base image that
  *   has a system of its own, whose SBOM then names Node.js and the libraries
  * @param at seconds since 1970
  */
@@ -65,9 +65,18 @@ function nodeComponent(version: string): Component {
   };
 }
 
+const GO_MODULE = "golang:";
+
+/** Linked into plugin-layer. */
+function moduleComponent(name: string, version: string): Component {
+  const purl = `pkg:golang/${name}@${encodeURIComponent(version)}`;
+  return { "bom-ref": purl, type: "library", name, version, purl };
+}
+
 function systemComponent(line: string): Component {
   const [name = "", version = "", arch = ""] = line.split(" ");
   if (name === "node") return nodeComponent(version);
+  if (name.startsWith(GO_MODULE)) return moduleComponent(name.slice(GO_MODULE.length), version);
   const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${arch}`;
   return { "bom-ref": purl, type: "library", name, version, purl };
 }

@@ -86,14 +86,18 @@ export async function sourceRecipe(program: {
   readonly files: readonly string[];
   /** More flags for `go list` and `go build`. @default none */
   readonly flags?: readonly string[];
+  /** For Go, such as the system to build for. @default this machine's */
+  readonly environment?: Readonly<Record<string, string>>;
   readonly linkerFlags: string;
   readonly title: string;
   readonly expectation: string;
 }): Promise<Recipe> {
-  const { name, source, package: main = ".", files, flags = [], linkerFlags, title, expectation } = program;
+  const { name, source, package: main = ".", files, linkerFlags, title, expectation } = program;
+  const { flags = [], environment = {} } = program;
   const hash = createHash("sha256").update(main === "." ? "" : main);
   for (const file of files) hash.update(await readFile(join(source, file))).update("\0");
-  for (const part of [...flags, linkerFlags, process.platform, process.arch]) hash.update(part).update("\0");
+  const facts = [...flags, ...Object.entries(environment).flat(), linkerFlags, process.platform, process.arch];
+  for (const part of facts) hash.update(part).update("\0");
   return {
     folderName: `${name}-${hash.digest("hex").slice(0, 12)}`,
     title,
@@ -102,14 +106,14 @@ export async function sourceRecipe(program: {
       await checkMachine(into, signal);
       const packages = await go(
         ["list", ...flags, "-deps", main],
-        { cwd: source, step: "fetching modules", say },
+        { cwd: source, step: "fetching modules", say, environment },
         signal,
       );
       const total = packages.trim().split("\n").length;
       const output = ["-ldflags", linkerFlags, "-o", join(into, name)];
       await go(
         ["build", "-v", ...flags, "-mod=readonly", "-buildvcs=false", ...output, main],
-        { cwd: source, step: "compiling", total, say },
+        { cwd: source, step: "compiling", total, say, environment },
         signal,
       );
     },
@@ -130,7 +134,7 @@ export function kwokRecipe(): Recipe {
       );
       await go(
         ["install", "-v", "-buildvcs=false", "-ldflags", "-s -w", `sigs.k8s.io/kwok/cmd/kwok@${KWOK_VERSION}`],
-        { cwd: into, step: "compiling", say, gobin: into },
+        { cwd: into, step: "compiling", say, environment: { GOBIN: into } },
         signal,
       );
       await copyStages(moduleFolder(described), into);
@@ -197,7 +201,7 @@ export function installRecipe(
       await checkMachine(into, signal);
       await go(
         ["install", "-v", "-buildvcs=false", "-ldflags", "-s -w", `${path}@${version}`],
-        { cwd: into, step: "compiling", say, gobin: into },
+        { cwd: into, step: "compiling", say, environment: { GOBIN: into } },
         signal,
       );
     },
@@ -211,13 +215,13 @@ interface GoRun {
   /** Packages expected, when known. */
   readonly total?: number;
   readonly say: (line: string) => void;
-  readonly gobin?: string;
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Runs `go`, counting the lines it prints as progress. Returns its stdout; a failure carries the end of its stderr. */
 async function go(args: readonly string[], run: GoRun, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
-  const environment = { ...process.env, CGO_ENABLED: "0", ...(run.gobin === undefined ? {} : { GOBIN: run.gobin }) };
+  const environment = { ...process.env, CGO_ENABLED: "0", ...run.environment };
   // Its own process group: `go` starts compilers, and a stop must reach all of them. The terminal's Ctrl-C must not
   // reach it before us.
   const child = spawn("go", args, {
@@ -262,7 +266,7 @@ function progressLine(
   seen: { readonly downloads: number; readonly packages: number },
   elapsedMs: number,
 ): string {
-  const parts = [`${run.step}, ${duration(elapsedMs)}`];
+  const parts = [`${run.step}, ${Math.round(elapsedMs / 1000)} s`];
   if (seen.downloads > 0) parts.push(`${seen.downloads} modules fetched`);
   if (seen.packages > 0)
     parts.push(run.total === undefined ? `${seen.packages} packages` : `${seen.packages} of ${run.total} packages`);
@@ -289,11 +293,6 @@ function killGroup(pid: number | undefined): void {
   } catch {
     // It has ended already.
   }
-}
-
-function duration(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 function gigabytes(bytes: number): string {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { assemble } from "../../deploy/image/assemble.ts";
 import { PARTS, type Part } from "../../deploy/image/parts.ts";
+import { platformTool, TOOL_FILES, TOOL_PLACES } from "../../deploy/image/platform-tool.ts";
 import { type Entry, entriesBelow, gzipped, tarOf } from "./archive.ts";
 import { type Making, ROOT } from "./making.ts";
 import { type Artifact, type ImageConfig, imageArtifact } from "./oci.ts";
@@ -32,17 +33,30 @@ export async function releasedImage(part: Part, systemLayers: SystemLayers, maki
   const sboms: Partial<Record<Architecture, string>> = {};
   for (const architecture of ARCHITECTURES) {
     const system = await systemTree(architecture, pins, say, signal);
-    const sbom = await imageSbom(`sallyport-${part}`, PARTS[part], copied(pins, architecture), making);
+    const tool = part === "platform" ? await toolFor(architecture, making) : { entries: [], modules: "" };
+    const beside = copied(pins, architecture) + tool.modules;
+    const sbom = await imageSbom(`sallyport-${part}`, PARTS[part], beside, making);
     sboms[architecture] = sbom;
     const papers = [
       { path: "app/sbom.cdx.json", content: Buffer.from(sbom) },
       { path: "app/revision", content: Buffer.from(`${revision}\n`) },
     ];
     systemLayers[architecture] ??= gzipped(await tarOf(entriesBelow(system), at));
-    const layers = [systemLayers[architecture], gzipped(await tarOf([...app, ...papers], at))];
+    const layers = [systemLayers[architecture], gzipped(await tarOf([...app, ...tool.entries, ...papers], at))];
     images.push({ architecture, config, layers });
   }
   return { artifact: imageArtifact(images, at), sboms: sboms as Record<Architecture, string> };
+}
+
+/** The program with which the platform makes operators' images, and its papers. */
+async function toolFor(architecture: Architecture, { say, signal }: Making) {
+  const folder = await platformTool(architecture, say, signal);
+  const read = (name: string): Buffer => readFileSync(join(folder, name));
+  const entries: readonly Entry[] = [
+    { path: TOOL_PLACES.program, content: read(TOOL_FILES.program), isExecutable: true },
+    { path: TOOL_PLACES.terms, content: read(TOOL_FILES.terms) },
+  ];
+  return { entries, modules: read(TOOL_FILES.modules).toString() };
 }
 
 function appOf(part: Part, at: number): readonly Entry[] {

@@ -9,7 +9,7 @@ import { releasedPlugin } from "./krew.ts";
 import { type Made, type Making, ROOT } from "./making.ts";
 import { releasedPackage } from "./npm-packages.ts";
 import { ociArchive } from "./oci.ts";
-import { changelogOf, checksums, releaseProvenance } from "./papers.ts";
+import { changelogOf, checksums, GO_SUM, releaseProvenance } from "./papers.ts";
 import { ARCHITECTURES, systemPins } from "./system-pins.ts";
 
 export const RELEASE_PARTS = ["npm", "krew", "chart", "images"] as const;
@@ -43,6 +43,7 @@ export async function makeRelease(out: string, options: ReleaseOptions, making: 
     isDirty: options.isDirty,
     lock: readFileSync(join(ROOT, "package-lock.json")),
     pins: options.parts.includes("images") ? systemPins() : undefined,
+    modules: readFileSync(join(ROOT, GO_SUM)),
   });
   files.push(["provenance.json", `${JSON.stringify(statement, null, 2)}\n`]);
   for (const [path, content] of [...files, ["SHA256SUMS", checksums(files)] as const]) write(out, path, content);

@@ -11,10 +11,13 @@ const TYPES = {
   chartLayer: "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
 } as const;
 
-interface Descriptor {
+/** One blob of an artifact, as others name it. */
+export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
+  readonly platform?: { readonly architecture: string; readonly os: string };
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** What a registry keeps under one tag, and the blobs below it. */
@@ -34,8 +37,8 @@ export interface ImageConfig {
 }
 
 export interface PlatformImage {
-  /** As registries name it. */
-  readonly architecture: "amd64" | "arm64";
+  /** As registries name it: `amd64`. */
+  readonly architecture: string;
   readonly config: ImageConfig;
   /** Gzipped tar archives, the lowest first. */
   readonly layers: readonly Uint8Array[];
@@ -44,19 +47,33 @@ export interface PlatformImage {
 /** One image for several architectures. @param at when it was made, in seconds since 1970 */
 export function imageArtifact(images: readonly PlatformImage[], at: number): Artifact {
   const blobs = new Map<string, Uint8Array>();
-  const manifests = images.map(({ architecture, config, layers }) => {
-    const created = new Date(at * 1_000).toISOString();
-    const rootfs = { type: "layers", diff_ids: layers.map((layer) => digestOf(gunzipSync(layer))) };
-    const history = layers.map(() => ({ created, created_by: "npm run release" }));
-    const settings = { created, architecture, os: "linux", config, rootfs, history };
-    const manifest = {
-      schemaVersion: 2,
-      mediaType: TYPES.manifest,
-      config: stored(blobs, TYPES.config, jsonOf(settings)),
-      layers: layers.map((layer) => stored(blobs, TYPES.layer, layer)),
-    };
-    return { ...stored(blobs, TYPES.manifest, jsonOf(manifest)), platform: { architecture, os: "linux" } };
-  });
+  return indexArtifact(
+    images.map((image) => storedImage(blobs, image, at)),
+    blobs,
+  );
+}
+
+/** Puts the blobs of one image among others. @returns how an index names it */
+export function storedImage(
+  blobs: Map<string, Uint8Array>,
+  { architecture, config, layers }: PlatformImage,
+  at: number,
+): Descriptor {
+  const created = new Date(at * 1_000).toISOString();
+  const rootfs = { type: "layers", diff_ids: layers.map((layer) => digestOf(gunzipSync(layer))) };
+  const history = layers.map(() => ({ created, created_by: "npm run release" }));
+  const settings = { created, architecture, os: "linux", config, rootfs, history };
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: TYPES.manifest,
+    config: stored(blobs, TYPES.config, jsonOf(settings)),
+    layers: layers.map((layer) => stored(blobs, TYPES.layer, layer)),
+  };
+  return { ...stored(blobs, TYPES.manifest, jsonOf(manifest)), platform: { architecture, os: "linux" } };
+}
+
+/** Several images under one name. */
+export function indexArtifact(manifests: readonly Descriptor[], blobs: Map<string, Uint8Array>): Artifact {
   const index = { schemaVersion: 2, mediaType: TYPES.index, manifests };
   return { root: stored(blobs, TYPES.index, jsonOf(index)), blobs };
 }

@@ -16,6 +16,9 @@ export function checksums(files: Made): string {
   return sorted.map(([path, content]) => `${sha256(content)}  ${path}\n`).join("");
 }
 
+/** All modules of the program in the platform's image, by hash. */
+export const GO_SUM = "deploy/image/plugin-layer/go.sum";
+
 export interface ReleaseFacts {
   readonly version: string;
   readonly revision: string;
@@ -24,13 +27,18 @@ export interface ReleaseFacts {
   readonly lock: Uint8Array;
   /** Undefined where no image was made. */
   readonly pins: SystemPins | undefined;
+  /** go.sum of plugin-layer. */
+  readonly modules: Uint8Array;
 }
 
 /**
  * An in-toto statement with SLSA provenance v1 for all files. Unsigned: signing needs an identity that only a pipeline has. Without
  * the times of the run, which would make the bytes differ from one run to the next.
  */
-export function releaseProvenance(files: Made, { version, revision, isDirty, lock, pins }: ReleaseFacts): object {
+export function releaseProvenance(
+  files: Made,
+  { version, revision, isDirty, lock, pins, modules }: ReleaseFacts,
+): object {
   const subjects = files.toSorted(([one], [other]) => (one < other ? -1 : 1));
   return {
     _type: "https://in-toto.io/Statement/v1",
@@ -44,7 +52,7 @@ export function releaseProvenance(files: Made, { version, revision, isDirty, loc
         resolvedDependencies: [
           { uri: "git+file:.", digest: { gitCommit: revision } },
           { uri: "package-lock.json", digest: { sha256: sha256(lock) } },
-          ...(pins === undefined ? [] : pinned(pins)),
+          ...(pins === undefined ? [] : [...pinned(pins), { uri: GO_SUM, digest: { sha256: sha256(modules) } }]),
         ],
       },
       runDetails: { builder: { id: "https://sallyport.dev/builders/local" } },

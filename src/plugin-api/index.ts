@@ -5,9 +5,9 @@ export interface Resource {
   readonly plural: string;
 }
 
-/** One object. `namespace` is left out for an object that lies in none. */
+/** One object, in the namespace of the operation. */
 export interface Key {
-  readonly namespace?: string;
+  readonly namespace: string;
   readonly name: string;
 }
 
@@ -31,8 +31,8 @@ export interface KubeObject {
 }
 
 export interface ListOptions {
-  /** Left out: in all namespaces, which only an operation of scope `cluster` may ask for. */
-  readonly namespace?: string;
+  /** The operation's. */
+  readonly namespace: string;
   readonly labelSelector?: string;
 }
 
@@ -55,7 +55,7 @@ export interface PluginClient {
   /** Undefined: there is no such object. */
   get<T extends KubeObject = KubeObject>(resource: Resource, key: Key): Promise<T | undefined>;
   /** At most 5,000 objects and 8 MiB; more is an error. */
-  list<T extends KubeObject = KubeObject>(resource: Resource, options?: ListOptions): Promise<readonly T[]>;
+  list<T extends KubeObject = KubeObject>(resource: Resource, options: ListOptions): Promise<readonly T[]>;
   /** Into the namespace that `metadata.namespace` names. */
   create<T extends KubeObject = KubeObject>(resource: Resource, object: T): Promise<T>;
   patch<T extends KubeObject = KubeObject>(

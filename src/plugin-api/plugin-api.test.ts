@@ -24,9 +24,10 @@ it("gives params as the metadata's schema describes them, where there is no bind
   defineOperation({
     async run({ client, params }) {
       expectTypeOf(params).toEqualTypeOf<Readonly<Record<string, unknown>>>();
-      const [first] = await client.list<KubeObject & { spec: { replicas: number } }>({
-        ...{ group: "apps", version: "v1", plural: "deployments" },
-      });
+      const [first] = await client.list<KubeObject & { spec: { replicas: number } }>(
+        { group: "apps", version: "v1", plural: "deployments" },
+        { namespace: "shop" },
+      );
       expectTypeOf(first?.spec.replicas).toEqualTypeOf<number | undefined>();
       return {};
     },

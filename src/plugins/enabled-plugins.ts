@@ -7,15 +7,13 @@ import {
   MAX_OPERATIONS,
   Name,
   pluginRole,
-  SCOPES,
-  type Scope,
   TIERS,
   type Tier,
   Version,
   words,
 } from "./words.ts";
 
-/** What the customer's values let an operator run of one plugin. Code comes from the image; rights, tier and scope from here. */
+/** What the customer's values let an operator run of one plugin. Code comes from the image; rights and tier from here. */
 export interface EnabledOperation {
   readonly plugin: string;
   readonly version: string;
@@ -23,7 +21,6 @@ export interface EnabledOperation {
   /** `plugin/name`, as plans and policies write it. */
   readonly command: string;
   readonly tier: Tier;
-  readonly scope: Scope;
   readonly rules: readonly PluginRule[];
   /** Why it runs nowhere, as it is written. */
   readonly fault?: string;
@@ -34,7 +31,6 @@ const MAX_PLUGINS = 32;
 const Operation = Type.Object(
   {
     tier: words(TIERS),
-    scope: words(SCOPES),
     rules: Type.Array(Rule, { minItems: 1, maxItems: 16 }),
   },
   { additionalProperties: false },
@@ -52,7 +48,7 @@ const Enabled = Type.Record(
 );
 
 /**
- * Reads the table that the chart hands to the operator: `{search: {version, operations: {reindex: {tier, scope, rules}}}}`. One
+ * Reads the table that the chart hands to the operator: `{search: {version, operations: {reindex: {tier, rules}}}}`. One
  * that has another form is no table: undefined. An operation that may not be enabled is in it with its fault, so that the others
  * run.
  */
@@ -61,8 +57,8 @@ export function readEnabledPlugins(value: unknown): readonly EnabledOperation[] 
   const table: Static<typeof Enabled> = value;
   const roles = new Set<string>();
   return Object.entries(table).flatMap(([plugin, { version, operations }]) =>
-    Object.entries(operations).map(([name, { tier, scope, rules }]) => {
-      const enabled = { plugin, version, name, command: `${plugin}/${name}`, tier, scope, rules };
+    Object.entries(operations).map(([name, { tier, rules }]) => {
+      const enabled = { plugin, version, name, command: `${plugin}/${name}`, tier, rules };
       const role = pluginRole(plugin, name);
       const fault = roles.has(role) ? `its role ${role} is another operation's too` : faultOf(enabled);
       roles.add(role);
@@ -71,8 +67,8 @@ export function readEnabledPlugins(value: unknown): readonly EnabledOperation[] 
   );
 }
 
-function faultOf({ plugin, command, tier, scope, rules }: EnabledOperation): string | undefined {
+function faultOf({ plugin, command, tier, rules }: EnabledOperation): string | undefined {
   if (isReservedName(plugin)) return `${plugin} is a name of Sallyport's own`;
   if (command.length > MAX_COMMAND) return `${command} is longer than ${MAX_COMMAND} characters`;
-  return rulesIssues(rules, { tier, scope, path: "" })[0]?.message;
+  return rulesIssues(rules, { tier, path: "" })[0]?.message;
 }

@@ -9,7 +9,6 @@ const paramsSchema = {
 };
 const operation = (change: object = {}) => ({
   name: "reindex",
-  scope: "namespaced",
   description: "Rebuilds the search index of one workload.",
   paramsSchema,
   rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "patch"] }],
@@ -67,7 +66,12 @@ describe("a plugin's metadata", () => {
       "/operations/0/name is too long: plugin/operation may have 64 characters",
     ],
     ["a bad tier", withOperation({ tier: "mild" }), "/operations/0/tier must be one of read-only, mutating"],
-    ["a bad scope", withOperation({ scope: "all" }), "/operations/0/scope must be one of namespaced, cluster"],
+    [
+      "a scope",
+      withOperation({ scope: "cluster" }),
+      "/operations/0/scope is not a known key: an operation works in the one",
+    ],
+    ["a key of every object", withOperation({ constructor: 1 }), "/operations/0/constructor is not a known key"],
     ["no time", withOperation({ timeLimitSeconds: 0 }), "/operations/0/timeLimitSeconds must be >= 1"],
     ["too much time", withOperation({ timeLimitSeconds: 301 }), "/operations/0/timeLimitSeconds must be <= 300"],
     ["text that hides", withOperation({ description: "a\u202eb" }), "/operations/0/description has an invisible"],
@@ -87,15 +91,6 @@ describe("a plugin's metadata", () => {
       "a namespace that is no text",
       withOperation({ paramsSchema: { ...paramsSchema, properties: { namespace: { type: ["string", "null"] } } } }),
       "must have a required property namespace of type string",
-    ],
-    [
-      "no name in an operation of cluster scope",
-      withOperation({
-        scope: "cluster",
-        paramsSchema: { type: "object" },
-        rules: [{ apiGroups: ["example.com"], resources: ["widgets"], verbs: ["get"] }],
-      }),
-      "must have a required property name of type string",
     ],
     [
       "a word of the operator's",

@@ -15,8 +15,6 @@ import {
   PATTERN_WORDS,
   RESERVED_NAMES,
   ResultWord,
-  SCOPES,
-  type Scope,
   TIERS,
   type Tier,
   Version,
@@ -36,11 +34,18 @@ const MAX_DEPTH = 72;
 /** Words that the operator itself adds to a result. */
 const OWN_RESULT_WORDS: readonly string[] = ["truncated", "omitted"];
 
+/** What an author reads of a key that other systems have. */
+const UNKNOWN_KEYS: ReadonlyMap<string, string> = new Map([
+  [
+    "scope",
+    "is not a known key: an operation works in the one namespace that its param namespace names, and on no object without one",
+  ],
+]);
+
 /** An operation as `metadata.json` has it, with everything filled in that may be left out. */
 export interface PluginOperation {
   readonly name: string;
   readonly tier: Tier;
-  readonly scope: Scope;
   readonly description: string;
   readonly paramsSchema: SchemaObject;
   /** What its account may do while it runs. */
@@ -65,7 +70,6 @@ export type Read<T> =
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
 const TierWord = words(TIERS);
-const ScopeWord = words(SCOPES);
 const Rules = Type.Array(Rule, { minItems: 1, maxItems: MAX_RULES });
 const ResultWords = Type.Record(Type.String(), Description, { maxProperties: MAX_RESULT_WORDS });
 
@@ -85,7 +89,6 @@ const Operation = Type.Object(
   {
     name: Name,
     tier: Type.Optional(TierWord),
-    scope: ScopeWord,
     description: Description,
     paramsSchema: Type.Record(Type.String(), Type.Unknown()),
     rules: Rules,
@@ -137,19 +140,17 @@ function readOperation(value: unknown, path: string, pluginTier: Tier, judge: Pa
   // Each part as far as it can be read: one try of an author's shows all that is wrong.
   const issues = [
     ...shapeIssues(Operation, value, path),
-    ...paramsSchemaIssues(given, `${path}/paramsSchema`, judge),
-    ...(Check(ScopeWord, given.scope) && Check(Rules, given.rules)
-      ? rulesIssues(given.rules, { tier, scope: given.scope, path: `${path}/rules` })
-      : []),
+    ...paramsSchemaIssues(given.paramsSchema, `${path}/paramsSchema`, judge),
+    ...(Check(Rules, given.rules) ? rulesIssues(given.rules, { tier, path: `${path}/rules` }) : []),
     ...(Check(ResultWords, given.result) ? resultIssues(given.result, `${path}/result`) : []),
   ];
   if (issues.length > 0 || !Check(Operation, value)) return { ok: false, name, issues };
-  const { scope, description, rules, timeLimitSeconds, result } = value;
+  const { description, rules, timeLimitSeconds, result } = value;
   const paramsSchema = value.paramsSchema as SchemaObject;
   return {
     ok: true,
     name: value.name,
-    metadata: { name: value.name, tier, scope, description, paramsSchema, rules, timeLimitSeconds, result },
+    metadata: { name: value.name, tier, description, paramsSchema, rules, timeLimitSeconds, result },
   };
 }
 
@@ -177,21 +178,15 @@ function nameIssues(plugin: unknown, names: readonly (string | undefined)[]): re
 }
 
 /** The param that says where an operation works: the operator opens its rights there and nowhere else. */
-function paramsSchemaIssues(
-  { paramsSchema, scope }: Readonly<Record<string, unknown>>,
-  path: string,
-  judge: PatternJudge,
-): readonly Issue[] {
+function paramsSchemaIssues(paramsSchema: unknown, path: string, judge: PatternJudge): readonly Issue[] {
   if (!isRecord(paramsSchema)) return [];
   const faults = schemaFaults(paramsSchema, path, judge);
-  if (faults.length > 0 || !Check(ScopeWord, scope)) return faults;
+  if (faults.length > 0) return faults;
   const { properties = {}, required = [] } = paramsSchema as SchemaObject;
-  const place = scope === "cluster" ? "name" : "namespace";
-  const schema = Object.hasOwn(properties, place) ? properties[place] : undefined;
+  const schema = Object.hasOwn(properties, "namespace") ? properties.namespace : undefined;
   const isText = typeof schema === "object" && schema.type === "string";
-  if (isText && required.includes(place)) return [];
-  const message = `must have a required property ${place} of type string: an operation of scope ${scope} works there`;
-  return [{ path, message }];
+  if (isText && required.includes("namespace")) return [];
+  return [{ path, message: "must have a required property namespace of type string: an operation works there" }];
 }
 
 function resultIssues(result: Readonly<Record<string, string>>, path: string): readonly Issue[] {
@@ -216,7 +211,7 @@ function toIssues(error: ReturnType<typeof Errors>[1][number], path: string): re
     case "additionalProperties":
       return error.params.additionalProperties.map((name) => ({
         path: `${path}/${name.slice(0, 128)}`,
-        message: "is not a known key",
+        message: UNKNOWN_KEYS.get(name) ?? "is not a known key",
       }));
     case "enum":
       return [{ path, message: `must be ${oneOf(error.params.allowedValues)}` }];

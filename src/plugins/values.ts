@@ -1,12 +1,11 @@
 import type { PluginMetadata } from "./metadata.ts";
 import type { PluginRule } from "./rules.ts";
-import type { Scope, Tier } from "./words.ts";
+import type { Tier } from "./words.ts";
 
 /** One operation in the chart's values: the customer's word on whether it may run, how it is judged, and its rights. */
 interface OperationValues {
   readonly enabled: boolean;
   readonly tier: Tier;
-  readonly scope: Scope;
   readonly rules: readonly PluginRule[];
 }
 
@@ -15,10 +14,13 @@ export type PluginsValues = Readonly<
   Record<string, { readonly version: string; readonly operations: Readonly<Record<string, OperationValues>> }>
 >;
 
-/**
- * The values that let the operations of the plugins run as they ask for it. The customer strikes out what must not. One of scope
- * `cluster` is off: the chart refuses to enable it, and would refuse the other operations with it.
- */
+/** Memory in MiB that the chart asks for where a plugin is on: 256 for the operator, and 160 for the one process of a plugin that runs beside it. */
+export const MEMORY_WITH_PLUGINS = 416;
+
+/** The operator's own values where a plugin is on, without which the chart refuses it. */
+export const OPERATOR_WITH_PLUGINS = { resources: { limits: { memory: `${MEMORY_WITH_PLUGINS}Mi` } } } as const;
+
+/** The values that let the operations of the plugins run as they ask for it. The customer strikes out what must not. */
 export function pluginsValues(plugins: readonly PluginMetadata[]): PluginsValues {
   return Object.fromEntries(
     plugins.map(({ name, version, operations }) => [
@@ -26,10 +28,7 @@ export function pluginsValues(plugins: readonly PluginMetadata[]): PluginsValues
       {
         version,
         operations: Object.fromEntries(
-          operations.map(({ name: operation, tier, scope, rules }) => [
-            operation,
-            { enabled: scope === "namespaced", tier, scope, rules },
-          ]),
+          operations.map(({ name: operation, tier, rules }) => [operation, { enabled: true, tier, rules }]),
         ),
       },
     ]),

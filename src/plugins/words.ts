@@ -4,10 +4,6 @@ import Type from "typebox";
 export const TIERS = ["read-only", "mutating", "destructive"] as const;
 export type Tier = (typeof TIERS)[number];
 
-/** `namespaced`: works in the one namespace that its param `namespace` names. `cluster`: on an object that has none. */
-export const SCOPES = ["namespaced", "cluster"] as const;
-export type Scope = (typeof SCOPES)[number];
-
 export function words<const W extends readonly string[]>(list: W): Type.TUnsafe<W[number]> {
   return Type.Unsafe<W[number]>({ type: "string", enum: [...list] });
 }

@@ -39,7 +39,7 @@ const PLUGINS: NonNullable<InstallationNames["plugins"]> = [
     rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "patch"] }],
   },
 ];
-const operations = PLUGINS.map(({ name, tier, rules }) => [name, { enabled: true, tier, scope: "namespaced", rules }]);
+const operations = PLUGINS.map(({ name, tier, rules }) => [name, { enabled: true, tier, rules }]);
 const PLUGIN_VALUES = {
   plugins: {
     search: {

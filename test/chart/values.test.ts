@@ -14,7 +14,7 @@ const READ = { apiGroups: [""], resources: ["pods"], verbs: ["get"] };
 
 /** One operation of a plugin, with room for it. */
 function plugins(rule: object, more: object = {}, name = "search"): object {
-  const operation = { enabled: true, tier: "mutating", scope: "namespaced", rules: [rule], ...more };
+  const operation = { enabled: true, tier: "mutating", rules: [rule], ...more };
   return {
     plugins: { [name]: { version: "1", operations: { act: operation } } },
     operator: { resources: { limits: { memory: "512Mi" } } },
@@ -51,6 +51,7 @@ describe("the schema", () => {
     [{ operations: { kubernetes: { "uncordon-node": { enabled: true, names: [""] } } } }, "names"],
     [{ plugins: { search: { version: "1", operations: { act: { enabled: true, tier: "mutating" } } } } }, "rules"],
     [plugins({ ...READ, resources: ["*"] }), "resources"],
+    [plugins(READ, { scope: "cluster" }), "scope"],
     [plugins({ ...READ, verbs: ["impersonate"] }), "verbs"],
     [
       {
@@ -202,14 +203,18 @@ describe("a combination that cannot work is refused with what to do", () => {
     ],
     ["a plugin that approves", plugins({ ...READ, apiGroups: ["sallyport.dev"] }), {}, "it is Sallyport's own"],
     ["a plugin that starts pods", plugins({ ...READ, verbs: ["create"] }), {}, "a plugin starts none of its own"],
-    ["a plugin that enters pods", plugins({ ...READ, resources: ["pods/exec"] }), {}, "reaches pods/log, and scale"],
+    [
+      "a plugin that enters pods",
+      plugins({ ...READ, resources: ["pods/exec"] }),
+      {},
+      "reaches pods/log (get), and scale",
+    ],
     [
       "a plugin that reads and deletes",
       plugins({ ...READ, verbs: ["delete"] }, { tier: "read-only" }),
       {},
       "tier is read-only",
     ],
-    ["a plugin for the whole cluster", plugins(READ, { scope: "cluster" }), {}, "without a namespace yet"],
     ["a plugin without memory", { ...plugins(READ), operator: {} }, {}, "operator.resources.limits.memory=416Mi"],
     ["latest", { image: { tag: "latest" } }, {}, "a restart cannot change what runs"],
   ])("%s", async (_case, values, options, words) => {

@@ -27,7 +27,6 @@ const SET = { namespace: SHOP, name: SETTINGS, level: "debug" } as const;
 /** Of the customer. Nothing is pulled from it: the nodes have the image by this name. */
 const OWN = { registry: "registry.customer.example", repository: "vendor/sallyport" } as const;
 /** As docs/install.md says: a plugin's process has memory beside the operator. */
-const ROOM = { resources: { limits: { memory: "416Mi" } } } as const;
 
 type OperatorImage = NonNullable<PortalPackages["operatorImage"]>;
 let engineer: Engineer;
@@ -132,7 +131,7 @@ test("the vendor's program packs and uploads it, and the customer is offered an 
   const printed = await engineer.run("plugin", "values", file, "-o", "json");
   expect(values).toEqual(JSON.parse(printed.out));
   await loadOntoNodes(archive ?? "");
-  taken = { ...withoutShow(values), image: { ...OWN, digest }, operator: ROOM };
+  taken = { ...withoutShow(values), image: { ...OWN, digest } };
 });
 
 test("the customer takes both, without the operation that reads: the operator knows the other one", async () => {
@@ -171,5 +170,5 @@ function withoutShow(values: OperatorImage["values"]): object {
   const plugins = (values?.plugins ?? {}) as PluginsValues;
   const { [PLUGIN]: plugin } = plugins;
   const show = { ...plugin?.operations.show, enabled: false };
-  return { plugins: { ...plugins, [PLUGIN]: { ...plugin, operations: { ...plugin?.operations, show } } } };
+  return { ...values, plugins: { ...plugins, [PLUGIN]: { ...plugin, operations: { ...plugin?.operations, show } } } };
 }

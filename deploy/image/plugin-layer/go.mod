@@ -2,6 +2,8 @@ module sallyport.dev/plugin-layer
 
 go 1.25.0
 
+toolchain go1.26.8
+
 require github.com/google/go-containerregistry v0.22.1
 
 require (

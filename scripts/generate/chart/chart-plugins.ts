@@ -1,15 +1,15 @@
-import { CLOSED, CLOSED_GROUPS, Rule, STARTS_PODS, SUBRESOURCES } from "../../../src/plugins/rules.ts";
-import { MAX_OPERATIONS, Name, RESERVED_NAMES, SCOPES, TIERS, Version } from "../../../src/plugins/words.ts";
+import { REFUSALS, Rule } from "../../../src/plugins/rules.ts";
+import { MEMORY_WITH_PLUGINS } from "../../../src/plugins/values.ts";
+import { MAX_OPERATIONS, Name, RESERVED_NAMES, TIERS, Version } from "../../../src/plugins/words.ts";
 import { leaf } from "./chart-value.ts";
 
 const OPERATION = {
   type: "object",
-  required: ["enabled", "tier", "scope", "rules"],
+  required: ["enabled", "tier", "rules"],
   additionalProperties: false,
   properties: {
     enabled: { type: "boolean" },
     tier: { type: "string", enum: TIERS },
-    scope: { type: "string", enum: SCOPES },
     rules: { type: "array", minItems: 1, maxItems: 16, items: Rule },
   },
 };
@@ -36,43 +36,34 @@ export const PLUGIN_VALUES = leaf(
       },
     },
   },
-  "Operations of plugins that the vendor wrote and that lie in `image`, as `{search: {version: 1.2.0, operations: {reindex: {enabled: true, tier: mutating, scope: namespaced, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get, patch]}]}}}}`. The vendor's platform prints them. Each that is on gets a role of these rules and no others, and runs under your approval and your policies like an operation of Sallyport's own (docs/permissions.md). With any of them on, the operator needs 416Mi of memory.",
+  `Operations of plugins that the vendor wrote and that lie in \`image\`, as \`{search: {version: 1.2.0, operations: {reindex: {enabled: true, tier: mutating, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get, patch]}]}}}}\`. The vendor's platform prints them. Each that is on gets a role of these rules and no others, and runs under your approval and your policies like an operation of Sallyport's own (docs/permissions.md). With any of them on, the operator needs ${MEMORY_WITH_PLUGINS}Mi of memory, and the chart refuses less.`,
 );
 
 /**
- * Templates from the same tables as the command line, the platform and the operator. The first says why a rule of a plugin's
- * operation is refused: `(dict "group" … "resource" … "verb" … "tier" …)`. Empty: it is not.
+ * Templates from the same tables as the command line, the platform and the operator. The first is given the rights of an operation as
+ * lines (`mutating patch apps/deployments`) and says why one of them is refused. Empty: none is.
  */
-export function closedToPlugins(): string {
-  const groups = JSON.stringify(Object.fromEntries(CLOSED_GROUPS));
-  const closed = JSON.stringify(CLOSED);
-  const parts = JSON.stringify(SUBRESOURCES);
+export function pluginRefusal(): string {
   return `{{/* Made by \`npm run generate\` from src/plugins/rules.ts. Do not edit. */}}
-{{- define "sallyport.closedToPlugins" -}}
-{{- $groups := ${quoted(groups)} | fromJson -}}
-{{- $closed := ${quoted(closed)} | fromJson -}}
-{{- $parts := ${quoted(parts)} | fromJson -}}
-{{- $names := splitn "/" 2 .resource -}}
-{{- $changes := has .verb (list "create" "patch" "delete") -}}
-{{- $entry := get $closed (printf "%s/%s" .group $names._0) | default (list "" "") -}}
-{{- $first := index $entry 0 -}}
-{{- if hasKey $groups .group -}}
-it {{ get $groups .group }}
-{{- else if or (eq $first "all") (and (eq $first "*") $changes) (and (eq $first "create") (eq .verb "create")) -}}
-it {{ index $entry 1 }}
-{{- else if $names._1 -}}
-{{- if or (not (hasKey $parts $names._1)) (ne (eq $names._1 "log") (and (eq $names._0 "pods") (empty .group))) -}}
-an operation of a plugin reaches pods/log, and scale and status of other kinds
-{{- else if not (has .verb (get $parts $names._1)) -}}
-it has only the verbs {{ get $parts $names._1 | join " and " }} for a plugin
-{{- else if and $changes (eq .tier "read-only") -}}
-the operation's tier is read-only
+{{- define "sallyport.pluginRefusal" -}}
+{{- $rights := . -}}
+{{- $refused := "" -}}
+{{- range $row := ${quoted(JSON.stringify(REFUSALS))} | fromJsonArray -}}
+{{- $lines := printf "(?m)%s" $row.pattern -}}
+{{- if empty $row.why -}}
+{{- $rights = regexReplaceAllLiteral $lines $rights "" -}}
+{{- else if empty $refused -}}
+{{- $right := splitn " " 3 (regexFind $lines $rights) -}}
+{{- with $right._1 -}}
+{{- $refused = printf "may not have %s on %s: %s" . (trimPrefix "/" $right._2) $row.why -}}
 {{- end -}}
-{{- else if and (empty .group) (eq $names._0 "pods") (has .verb (list "create" "patch")) -}}
-it ${STARTS_PODS}
-{{- else if and $changes (eq .tier "read-only") -}}
-the operation's tier is read-only
 {{- end -}}
+{{- end -}}
+{{- $refused -}}
+{{- end -}}
+{{/* The least memory of the operator with plugins, in MiB. */}}
+{{- define "sallyport.memoryWithPlugins" -}}
+${MEMORY_WITH_PLUGINS}
 {{- end -}}
 {{/* Words with which no plugin's name begins, as JSON. */}}
 {{- define "sallyport.reservedNames" -}}

@@ -9,7 +9,7 @@ import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts
 import { debugTemplates } from "./chart-debug-templates.ts";
 import { machineTemplates } from "./chart-machines-templates.ts";
 import { ANY_PLUGIN, anyOf, HEAD, MARKS, object, operationOf, when } from "./chart-objects.ts";
-import { closedToPlugins } from "./chart-plugins.ts";
+import { pluginRefusal } from "./chart-plugins.ts";
 import { releaseTemplates } from "./chart-releases-templates.ts";
 
 /** The chart's templates that are made from `src/crds`: the same objects, with the release's names. */
@@ -27,7 +27,7 @@ export function chartTemplates(): ReadonlyMap<string, string> {
         ),
     ],
     ["admission-policies.yaml", HEAD + policyTemplates(policies)],
-    ["_plugin-rules.tpl", closedToPlugins()],
+    ["_plugin-rules.tpl", pluginRefusal()],
     ["debug-sessions.yaml", HEAD + debugTemplates()],
     ["machines.yaml", HEAD + machineTemplates()],
     ["releases.yaml", HEAD + releaseTemplates()],

@@ -48,8 +48,15 @@ function sentOf({ name, route }: NamedRoute): readonly SentField[] {
     const free = fields.find((each) => each.free && path.startsWith(`${each.path}.`));
     if (exact === undefined && free === undefined) throw new Error(`${name} takes no ${path}`);
     const example_ = typeof example === "string" ? example : JSON.stringify(example);
-    return { path, type: exact?.type ?? "text", free: exact?.free ?? false, from, example: example_ };
+    return { path, type: exact?.type ?? typeOf(example), free: exact?.free ?? false, from, example: example_ };
   });
+}
+
+/** Of a field that the contract leaves open, by what stands there. */
+function typeOf(example: unknown): string {
+  if (typeof example === "number") return "number";
+  if (example === null) return "null";
+  return typeof example === "boolean" ? "yes or no" : "text";
 }
 
 /** Fields of the contract that the agent does not send. */

@@ -19,7 +19,7 @@ export async function commandsWith(
   try {
     const role = await client.get(resources.clusterRoles, { name: operationRole(plugin, operation) }, signal);
     const tier = TIERS.find((each) => each === role?.metadata.labels?.[TIER_LABEL]);
-    return tier === undefined ? BUILT_IN : commandTable([{ command, tier, scope: "namespaced" }]);
+    return tier === undefined ? BUILT_IN : commandTable([{ command, tier }]);
   } catch (error) {
     // Many who approve may read no roles.
     if (error instanceof ApiError && error.isForbidden) return BUILT_IN;

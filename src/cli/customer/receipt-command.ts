@@ -124,9 +124,9 @@ async function verified(
   let left = MAX_BYTES;
   const found = [];
   for (const name of files) {
-    const text = await textIn(name, left);
-    left -= text.length;
-    for (const document of documentsIn(text, name)) found.push(document);
+    const bytes = await bytesIn(name, left);
+    left -= bytes.length;
+    for (const document of documentsIn(bytes.toString("utf8"), name)) found.push(document);
     if (found.length > MAX_DOCUMENTS)
       throw new FriendlyError(`more than ${MAX_DOCUMENTS} receipts; verify fewer at once`);
   }
@@ -135,7 +135,7 @@ async function verified(
   return verdict.holds ? CODES.done : CODES.failed;
 }
 
-async function textIn(name: string, most: number): Promise<string> {
+async function bytesIn(name: string, most: number): Promise<Buffer> {
   const file = name === "-" ? undefined : await opened(name);
   const chunks: Buffer[] = [];
   let size = 0;
@@ -144,7 +144,7 @@ async function textIn(name: string, most: number): Promise<string> {
     if (size > most) throw new FriendlyError(`${name}: more than ${MAX_BYTES} bytes; verify fewer files at once`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 async function opened(name: string) {

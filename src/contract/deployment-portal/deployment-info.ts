@@ -56,10 +56,16 @@ export type StackSummary = Static<typeof StackSummary>;
 const build = { status: Words(PACKAGE_STATUSES), version: text, error: Type.Optional(StoredError) };
 const { cli, cloudformation, helm, terraform } = PACKAGE_OUTPUTS;
 
+const OperatorMemory = Type.String({
+  description:
+    "The least that the operator needs with plugins: the process of one runs in its container. Who has a larger limit keeps it.",
+});
+
 /** Values of the chart `sallyport`; beneath the key `sallyport` where a vendor's chart has it as a dependency. */
 const ChartValues = Strict({
   image: Type.Optional(Strict({ registry: text, repository: text, digest: text })),
   plugins: Type.Optional(FreeMap),
+  operator: Type.Optional(Strict({ resources: Strict({ limits: Strict({ memory: OperatorMemory }) }) })),
 });
 export type ChartValues = Static<typeof ChartValues>;
 

@@ -44,18 +44,14 @@ export interface CommandTable {
   readonly isKnown: (command: string) => boolean;
 }
 
-type Known = Pick<OperationDeclaration, "command" | "tier" | "scope">;
-
-/** What this version brings keeps its tier and its scope, also where `more` has the same command. */
-export function commandTable(more: readonly Known[]): CommandTable {
+/** @param more of plugins, which work in one namespace each. What this version brings keeps its tier, also where `more` has the same command. */
+export function commandTable(more: readonly Pick<OperationDeclaration, "command" | "tier">[]): CommandTable {
   // The operator runs no line of a debug session or of a machine, and no act of a release, but each is decided by its tier.
   const built = [...DEBUG_OPERATIONS, ...MACHINE_OPERATIONS, ...RELEASE_OPERATIONS, ...OPERATIONS];
   const own = new Set(built.map(({ command }) => command));
   const others = more.filter(({ command }) => !own.has(command));
   const tiers = new Map([...others, ...built].map(({ command, tier }) => [command, tier]));
-  const wide = new Set(
-    [...others, ...OPERATIONS].flatMap(({ command, scope }) => (scope === "cluster" ? [command] : [])),
-  );
+  const wide = new Set(inScope("cluster").map(({ command }) => command));
   return Object.freeze({
     tierOf: (command: string) => tiers.get(command) ?? "destructive",
     isClusterWide: (command: string) => wide.has(command),

@@ -20,6 +20,8 @@ export interface ListOptions {
   readonly fieldSelector?: string;
   /** Stop after so many objects. */
   readonly limit?: number;
+  /** A larger page is refused, with AnswerTooLarge as the cause, before it is memory. @default what the client takes of any answer */
+  readonly pageBytes?: number;
 }
 
 export interface ApplyOptions {

@@ -7,6 +7,7 @@ import { resources } from "../objects/resource.ts";
 import { ApiError } from "./api-error.ts";
 import { Client } from "./client.ts";
 import { type Connection, connect } from "./connection.ts";
+import { AnswerTooLarge } from "./exchange.ts";
 
 type Reply = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 const status =
@@ -180,6 +181,8 @@ describe("a client", () => {
     expect(server.seen[1]?.url).toContain("continue=t1");
     expect(await collect(client.list(resources.pods, { limit: 1 }, signal))).toHaveLength(1);
     expect(server.seen).toHaveLength(3);
+    const large = collect(client.list(resources.pods, { pageBytes: 10 }, signal));
+    await expect(large).rejects.toMatchObject({ cause: expect.any(AnswerTooLarge) });
   });
 
   test("sends each kind of write with its content type", async () => {

@@ -89,6 +89,7 @@ export class Client {
             limit: Math.min(PAGE_SIZE, remaining),
             continue: next,
           },
+          ...(options.pageBytes !== undefined && { maxBytes: options.pageBytes }),
         },
         signal,
       );

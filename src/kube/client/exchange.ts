@@ -15,6 +15,15 @@ const MAX_RETRY_AFTER_MS = 60_000;
 /** An answer longer than this is not one page of anything: refuse it before it is memory. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
+/** The answer is not read any further, and is no memory of this process. Cause of the ApiError that the caller sees. */
+export class AnswerTooLarge extends Error {
+  override readonly name = "AnswerTooLarge";
+
+  constructor(maxBytes: number) {
+    super(`answer is larger than ${maxBytes} bytes`);
+  }
+}
+
 /** The `code` label of an exchange without an answer; client-go's spelling. */
 const NO_ANSWER = "<error>";
 
@@ -184,7 +193,7 @@ async function readAll(answer: WireResponse, maxBytes = MAX_BODY_BYTES): Promise
   // Leaving the loop by a throw destroys the body, and with it the socket.
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
     sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) throw new Error(`answer is larger than ${maxBytes} bytes`);
+    if (sizeBytes > maxBytes) throw new AnswerTooLarge(maxBytes);
     chunks.push(chunk);
   }
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);

@@ -12,7 +12,7 @@ export interface CallArguments {
   readonly verb: string;
   readonly resource: { readonly group: string; readonly version: string; readonly plural: string };
   readonly subresource?: string;
-  readonly namespace: string | undefined;
+  readonly namespace: string;
   /** Empty for a list. */
   readonly name: string;
   readonly body?: unknown;
@@ -75,13 +75,13 @@ const METADATA: readonly string[] = [
 /**
  * Who owns which field is the API server's to write: with a false owner the true one's next apply would delete the field. And of
  * an object with a false owner the garbage collector deletes the whole, which no rule with the verb patch says. A strategic
- * patch has words beside fields (`$patch`) that write all of an object or of its metadata.
+ * patch has words beside fields (`$patch`, `$retainKeys`) that write all of an object or of its metadata.
  */
 function writesOwners(body: unknown): boolean {
   if (isRecord(body)) {
     const { metadata = {} } = body;
     const names = isRecord(metadata) ? Object.keys(metadata) : ["metadata"];
-    return Object.hasOwn(body, "$patch") || names.some((name) => !METADATA.includes(name));
+    return Object.keys(body).some((word) => word.startsWith("$")) || names.some((name) => !METADATA.includes(name));
   }
   const steps: readonly unknown[] = Array.isArray(body) ? body : [];
   return steps.some((step) => isRecord(step) && [step.path, step.from].some(leadsToOwners));
@@ -95,18 +95,19 @@ function leadsToOwners(path: unknown): boolean {
 function readResource(value: unknown): CallArguments["resource"] | undefined {
   if (!isRecord(value)) return undefined;
   const { group, version, plural } = value;
-  const isSound = matches(GROUP, group) && matches(VERSION, version) && matches(PLURAL, plural);
-  return isSound && String(group).length <= 253
+  // Its length first: the expression repeats what repeats.
+  const isSound = String(group).length <= 253 && matches(GROUP, group) && matches(VERSION, version);
+  return isSound && matches(PLURAL, plural)
     ? { group: String(group), version: String(version), plural: String(plural) }
     : undefined;
 }
 
-function readPlace(namespace: unknown): { readonly namespace: string | undefined } | string {
-  if (namespace === undefined) return { namespace: undefined };
+function readPlace(namespace: unknown): { readonly namespace: string } | string {
+  if (namespace === undefined) return "a request names the namespace of the operation";
   return matches(NAMESPACE_NAME, namespace) ? { namespace: String(namespace) } : "a namespace is a lower-case name";
 }
 
-function readKey(value: unknown): { readonly namespace: string | undefined; readonly name: string } | string {
+function readKey(value: unknown): { readonly namespace: string; readonly name: string } | string {
   if (!isRecord(value) || !matches(NAME, value.name)) return "a key has the name of an object";
   const place = readPlace(value.namespace);
   return typeof place === "string" ? place : { ...place, name: String(value.name) };

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ApiError } from "../../kube/client/api-error.ts";
+import { AnswerTooLarge } from "../../kube/client/exchange.ts";
 import { OperationStopped } from "../operations/running-operations.ts";
 import { PluginWorld } from "../testing/plugin-world.ts";
 
@@ -89,13 +90,13 @@ test.each([
 });
 
 test.each([
-  ["with requests", "for (;;) client.get(DEPLOYMENTS, AT);", /more requests than a run may/],
+  ["with requests", "for (;;) client.get(DEPLOYMENTS, AT);", /more than 16 requests before an answer/],
   [
     "its output",
     `for (;;) console.log("x".repeat(60_000));`,
     /bytes to its output|MiB of memory|ended without an answer/,
   ],
-  ["its result", `return { said: "x".repeat(3 * 1024 * 1024) };`, /message too long/],
+  ["its result", `return { said: "x".repeat(3 * 1024 * 1024) };`, /sent a message of more than 2097152 bytes/],
   [
     "memory",
     "const all = []; for (;;) { all.push(Buffer.alloc(8 << 20, 1)); await clock.sleep(20); }",
@@ -122,6 +123,7 @@ const SECRET = "password=hunter2-canary";
 
 test.each([
   ["returns", `return { said: "${SECRET}" };`],
+  ["returns as the name of a field", `return { seen: { "${SECRET}": [{ "${SECRET}": 1 }] } };`],
   ["throws", `throw new Error("${SECRET}");`],
   ["refuses with", `throw new OperationError("${SECRET}");`],
   ["prints", `console.error("${SECRET}"); return { said: 1 };`],
@@ -134,7 +136,7 @@ test.each([
 
 const REFUSED = [
   ["in another namespace", `client.patch(DEPLOYMENTS, { ...AT, namespace: "bank" }, {})`, /namespace shop alone/],
-  ["in no namespace", `client.list(DEPLOYMENTS)`, /namespace shop alone/],
+  ["in no namespace", `client.list(DEPLOYMENTS)`, /names the namespace of the operation/],
   ["of another kind", `client.get({ group: "", version: "v1", plural: "secrets" }, AT)`, /do not have get secrets/],
   ["of another verb", "client.delete(DEPLOYMENTS, AT)", /do not have delete deployments of apps/],
   ["of a part", `client.patch(DEPLOYMENTS, AT, {}, { subresource: "scale" })`, /do not have patch deployments\/scale/],
@@ -178,6 +180,11 @@ const REFUSED = [
     `client.patch(DEPLOYMENTS, AT, { $patch: "replace" }, { type: "strategic" })`,
     /labels, annotations, finalizers alone/,
   ],
+  [
+    "that keeps of it what it names",
+    `client.patch(DEPLOYMENTS, AT, { $retainKeys: ["kind"] }, { type: "strategic" })`,
+    /labels, annotations, finalizers alone/,
+  ],
   ["that removes its metadata", `client.patch(DEPLOYMENTS, AT, { metadata: null })`, /finalizers alone/],
 ] as const;
 
@@ -191,6 +198,27 @@ test("a request beyond the operation's rules or its namespace is never sent", as
   const seen = outcome.result.seen as readonly string[];
   for (const [index, [name, , words]] of REFUSED.entries()) expect(seen[index], name).toMatch(words);
   expect(world.cluster.calls).toEqual([]);
+});
+
+test("a plugin that lists objects larger than the operator has memory for is refused, and no page of them is read whole", async () => {
+  const world = await PluginWorld.with(
+    `return { said: await client.list(DEPLOYMENTS, { namespace: "shop" }).catch(({ status, message }) => [status, message]) };`,
+  );
+  const asked: (number | undefined)[] = [];
+  world.client = {
+    ...world.cluster.client("grant"),
+    // As the client does it, page by page.
+    list: async function* (_, { pageBytes }) {
+      asked.push(pageBytes);
+      const cause = new AnswerTooLarge(pageBytes ?? 0);
+      yield await Promise.reject<never>(new ApiError(cause.message, { status: 0, reason: "NetworkError", cause }));
+    },
+  };
+  expect(await world.run()).toMatchObject({
+    state: "Succeeded",
+    result: { said: [413, "the objects have more than 8 MiB"] },
+  });
+  expect(asked).toEqual([8 * 1_024 * 1_024]);
 });
 
 test("a revocation kills the plugin: nothing that it asks for afterwards is sent", async () => {

@@ -1,7 +1,7 @@
-import type { Place } from "../../crds/kinds/lending.ts";
 import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Patch } from "../../kube/client/client-options.ts";
+import { AnswerTooLarge } from "../../kube/client/exchange.ts";
 import type { DynamicObject, NewObject, ObjectKey, Resource } from "../../kube/objects/resource.ts";
 import { isCovered, type PluginRule } from "../../plugins/rules.ts";
 import type { Effect, OperationClient } from "../operations/operation.ts";
@@ -12,13 +12,15 @@ import { rightText } from "./rights.ts";
 
 const { objects: LIST_OBJECTS, listBytes: LIST_BYTES, logBytes: LOG_BYTES } = CALL_BOUNDS;
 
+const TOO_LARGE = `the objects have more than ${LIST_BYTES / 1_048_576} MiB`;
+
 export interface CallPorts {
   readonly client: OperationClient;
   readonly effect: Effect;
   /** Of the customer's values. */
   readonly rules: readonly PluginRule[];
-  /** The one namespace that the operation works in; undefined for one of cluster scope. */
-  readonly place: Place;
+  /** The one namespace that the operation works in. */
+  readonly place: string;
 }
 
 /**
@@ -56,6 +58,7 @@ export class PluginCalls {
       return { ok: true, value };
     } catch (error) {
       if (error instanceof TooMuch) return refusal(413, error.message);
+      if (error instanceof Error && error.cause instanceof AnswerTooLarge) return refusal(413, TOO_LARGE);
       if (!(error instanceof ApiError) || this.#isForAnotherTry(error)) throw error;
       return refusal(error.status, printableLine(error.message, MAX_API_ERROR));
     }
@@ -72,7 +75,7 @@ export class PluginCalls {
     const named = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     const right = { verb, group: resource.group, resource: named };
     if (!isCovered(rules, right)) return `the rules of this operation do not have ${rightText(right)}`;
-    if (place === undefined || namespace === place) return undefined;
+    if (namespace === place) return undefined;
     return `this operation works in namespace ${place} alone`;
   }
 
@@ -88,8 +91,8 @@ export class PluginCalls {
 
   #carriedOut(call: CallArguments, signal: AbortSignal): Promise<unknown> {
     const { client } = this.#ports;
-    const resource: Resource = { ...call.resource, kind: "", namespaced: call.namespace !== undefined };
-    const key: ObjectKey = { name: call.name, ...(call.namespace !== undefined && { namespace: call.namespace }) };
+    const resource: Resource = { ...call.resource, kind: "", namespaced: true };
+    const key: ObjectKey = { name: call.name, namespace: call.namespace };
     switch (call.does) {
       case "get":
         return client.get(resource, key, signal).then(shown);
@@ -112,10 +115,8 @@ export class PluginCalls {
 
   async #listed(resource: Resource, call: CallArguments, signal: AbortSignal): Promise<readonly object[]> {
     const { labelSelector, namespace } = call;
-    const options = {
-      ...(namespace !== undefined && { namespace }),
-      ...(labelSelector !== undefined && { labelSelector }),
-    };
+    // A page is 500 objects: of large ones more than the operator has memory for.
+    const options = { namespace, pageBytes: LIST_BYTES, ...(labelSelector !== undefined && { labelSelector }) };
     const all: object[] = [];
     let bytes = 0;
     for await (const each of this.#ports.client.list(resource, options, signal)) {
@@ -123,7 +124,7 @@ export class PluginCalls {
       bytes += JSON.stringify(object).length;
       all.push(object);
       if (all.length > LIST_OBJECTS) throw new TooMuch(`there are more than ${LIST_OBJECTS} objects`);
-      if (bytes > LIST_BYTES) throw new TooMuch(`the objects have more than ${LIST_BYTES / 1_048_576} MiB`);
+      if (bytes > LIST_BYTES) throw new TooMuch(TOO_LARGE);
     }
     return all;
   }

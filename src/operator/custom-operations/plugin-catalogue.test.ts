@@ -15,7 +15,6 @@ function operation(more: object = {}): object {
   return {
     name: "reindex",
     tier: "mutating",
-    scope: "namespaced",
     description: "Rebuilds an index.",
     paramsSchema: { type: "object", required: ["namespace"], properties: { namespace: { type: "string" } } },
     rules: [RULE],
@@ -36,7 +35,7 @@ const image = (more: object = {}): object => ({
 const values = (more: object = {}, version = "1.2.0", name = "search"): object => ({
   [name]: {
     version,
-    operations: { reindex: { tier: "mutating", scope: "namespaced", rules: [RULE], ...more } },
+    operations: { reindex: { tier: "mutating", rules: [RULE], ...more } },
   },
 });
 
@@ -103,7 +102,7 @@ test.each<readonly [string, object, object | string | undefined, string, RegExp]
     values({ rules: [{ ...READS, resources: ["secrets"] }] }),
     image(),
     "UnknownOperation",
-    /secrets may not be in a rule/,
+    /may not have get on secrets/,
   ],
 ])("%s: the operation cannot run, and the words say why", async (_, enabled, metadata, reason, words) => {
   const found = await catalogue(enabled, metadata);
@@ -113,13 +112,13 @@ test.each<readonly [string, object, object | string | undefined, string, RegExp]
   expect(found.findOperation("kubernetes/scale")).toBeDefined();
 });
 
-test("what nothing enables is unknown and destructive; our own commands keep tier and scope, whatever the values say", async () => {
+test("what nothing enables is unknown and destructive; our own commands keep their tier, whatever the values say", async () => {
   const found = await catalogue(
     {
       ...values(),
       kubernetes: {
         version: "1",
-        operations: { "delete-pod": { tier: "read-only", scope: "cluster", rules: [READS] } },
+        operations: { "delete-pod": { tier: "read-only", rules: [READS] } },
       },
     },
     image(),

@@ -74,7 +74,7 @@ function unknown(command: string): CommandProblem {
 
 /** The enabled operation with the image's code, or why the two do not fit together. */
 function matchedIn(enabled: EnabledOperation, found: FoundPlugin | string): CommandProblem | RunnablePlugin {
-  const { plugin, version, name, command, scope, rules, fault } = enabled;
+  const { plugin, version, name, command, rules, fault } = enabled;
   const not = (why: string): CommandProblem => ({
     reason: "UnknownOperation",
     message: `${command} cannot run: ${why}`,
@@ -88,9 +88,6 @@ function matchedIn(enabled: EnabledOperation, found: FoundPlugin | string): Comm
   }
   const declared = metadata.operations.find((each) => each.name === name);
   if (declared === undefined) return not(`plugin ${plugin} ${version} of the operator's image has no such operation`);
-  if (declared.scope !== scope) {
-    return not(`its scope is ${declared.scope} in the operator's image, and ${scope} in the install values`);
-  }
   const lacking = lackingRights(declared.rules, rules);
   if (lacking.length > 0) {
     const message = `${command} needs ${lacking.slice(0, 8).join(", ")}, which its rules in the install values (plugins) do not have`;

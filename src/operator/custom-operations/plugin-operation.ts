@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { NAMESPACE_NAME, OBJECT_NAME } from "../../crds/group.ts";
+import { NAMESPACE_NAME } from "../../crds/group.ts";
 import type { Parsed } from "../../crds/operations/params.ts";
 import { errorText, printableLine } from "../../crds/printable.ts";
 import type { EnabledOperation } from "../../plugins/enabled-plugins.ts";
@@ -34,11 +34,11 @@ type Call = Parameters<BoundOperation["run"]>[0];
  * own, for one run and its verification, and has nothing but the pipe to {@link PluginCalls}.
  */
 export function pluginOperation({ enabled, declared, module }: RunnablePlugin, parts: PluginParts): Operation {
-  const { plugin, name, command, tier, scope } = enabled;
+  const { plugin, name, command, tier } = enabled;
   const timeLimitMs = declared.timeLimitSeconds * 1_000;
   const run = async (params: Readonly<Record<string, unknown>>, call: Call, signal: AbortSignal) => {
     const { client, effect, startedAt, redact } = call;
-    const place = scope === "cluster" ? undefined : String(params.namespace);
+    const place = String(params.namespace);
     const calls = new PluginCalls({ client, effect, rules: enabled.rules, place });
     const leave = await parts.turns.take(signal);
     try {
@@ -63,11 +63,11 @@ export function pluginOperation({ enabled, declared, module }: RunnablePlugin, p
   return Object.freeze({
     ...{ plugin, name, command, tier, timeLimitMs },
     bind(params: Readonly<Record<string, unknown>>): Parsed<BoundOperation> {
-      const problems = paramProblems(params, declared, scope);
+      const problems = paramProblems(params, declared);
       if (problems.length > 0) return { ok: false, problems };
       const bound: BoundOperation = {
-        namespace: scope === "cluster" ? undefined : String(params.namespace),
-        object: scope === "cluster" ? String(params.name) : undefined,
+        namespace: String(params.namespace),
+        object: undefined,
         run: (call, signal) => run(params, call, signal),
         // The plugin's own verification was part of the run, in the same process.
         verify: async (_, done) => done,
@@ -80,14 +80,11 @@ export function pluginOperation({ enabled, declared, module }: RunnablePlugin, p
 function paramProblems(
   params: Readonly<Record<string, unknown>>,
   { paramsSchema }: PluginOperation,
-  scope: EnabledOperation["scope"],
 ): readonly string[] {
-  const place = scope === "cluster" ? "name" : "namespace";
-  const form = scope === "cluster" ? OBJECT_NAME : NAMESPACE_NAME;
-  const value = Object.hasOwn(params, place) ? params[place] : undefined;
-  const isPlace = typeof value === "string" && form.test(value);
+  const namespace = Object.hasOwn(params, "namespace") ? params.namespace : undefined;
+  const isPlace = typeof namespace === "string" && NAMESPACE_NAME.test(namespace);
   return [
-    ...(isPlace ? [] : [`${place} must be the name of ${scope === "cluster" ? "an object" : "a namespace"}`]),
+    ...(isPlace ? [] : ["namespace must be the name of a namespace"]),
     ...paramsIssues(paramsSchema, params).map(({ path, message }) => `params${path} ${message}`),
   ];
 }

@@ -73,7 +73,7 @@ function fittedObject(value: object, budget: Budget, redact: (text: string) => s
       budget.cut = true;
       break;
     }
-    const name = printable(key, 256);
+    const name = redact(printable(key, 256));
     budget.left -= JSON.stringify(name).length + 4;
     kept[name] = fitted(entry, budget, redact);
   }

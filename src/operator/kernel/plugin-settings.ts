@@ -11,7 +11,7 @@ export const PLUGIN_SETTINGS: SettingsOf<PluginSettings> = {
   plugins: {
     env: "SALLYPORT_PLUGINS",
     default: "{}",
-    doc: "Operations of plugins that may run here, as JSON: `{search: {version, operations: {reindex: {tier, scope, rules}}}}`. The image must have the plugin in this version; each operation needs its role. The chart makes all of it from its value `plugins`.",
+    doc: "Operations of plugins that may run here, as JSON: `{search: {version, operations: {reindex: {tier, rules}}}}`. The image must have the plugin in this version; each operation needs its role. The chart makes all of it from its value `plugins`.",
     parse: enabledPlugins,
   },
   pluginFolder: {

@@ -64,8 +64,8 @@ test.each([
     `say('["[[[[",' + "[".repeat(70) + "\\n");`,
     "it sent what is no message",
   ],
-  ["begins a line that never ends", `for (;;) say("x".repeat(65536));`, "message too long"],
-  ["asks a million times", `for (;;) say('${CALL}\\n'.repeat(100));`, "it sent more requests than a run may"],
+  ["begins a line that never ends", `for (;;) say("x".repeat(65536));`, "it sent a message of more than 2097152 bytes"],
+  ["asks a million times", `for (;;) say('${CALL}\\n'.repeat(100));`, "it sent more than 16 requests before an answer"],
 ])("a child that %s ends the run with words", async (_, program, words) => {
   const { done, pid } = await against(`${program} setInterval(() => undefined, 1000);`);
   expect(done).toMatchObject({ name: "PluginFault", message: words });

@@ -194,7 +194,14 @@ function converse(pipe: Duplex, run: PluginRun, ports: PluginProcessPorts, { res
     calls.all += 1;
     calls.waiting += 1;
     if (calls.all > PLUGIN_BOUNDS.calls || calls.waiting > PLUGIN_BOUNDS.waitingCalls) {
-      fail(new PluginFault("PLUGIN_FLOOD", "it sent more requests than a run may"));
+      fail(
+        new PluginFault(
+          "PLUGIN_FLOOD",
+          calls.waiting > PLUGIN_BOUNDS.waitingCalls
+            ? `it sent more than ${PLUGIN_BOUNDS.waitingCalls} requests before an answer`
+            : `it sent more than ${PLUGIN_BOUNDS.calls} requests`,
+        ),
+      );
       return;
     }
     calls.last = calls.last.then(() => carryOut(message)).catch(fail);
@@ -203,7 +210,7 @@ function converse(pipe: Duplex, run: PluginRun, ports: PluginProcessPorts, { res
   pipe.on("data", (piece: Buffer) => {
     if (ends.aborted) return;
     const taken = lines.take(piece);
-    if (typeof taken === "string") return fail(new PluginFault("PLUGIN_FLOOD", taken));
+    if (typeof taken === "string") return fail(new PluginFault("PLUGIN_FLOOD", `it sent ${taken}`));
     for (const line of taken) take(line);
   });
   const { operation, params, startedAt, timeLimitMs } = run;

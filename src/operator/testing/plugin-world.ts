@@ -94,7 +94,6 @@ const ENABLED: EnabledOperation = {
   name: "act",
   command: "search/act",
   tier: "mutating",
-  scope: "namespaced",
   rules: RULES.map((rule) => ({
     apiGroups: [...rule.apiGroups],
     resources: [...rule.resources],
@@ -105,7 +104,6 @@ const ENABLED: EnabledOperation = {
 const DECLARED: PluginOperation = {
   name: "act",
   tier: "mutating",
-  scope: "namespaced",
   description: "Acts.",
   paramsSchema: {
     type: "object",

@@ -41,12 +41,12 @@ describe("what a start says of operators' images", () => {
   it("is one line, with the base or with what is missing", async () => {
     const line = "no object store is configured: builders outside make charts and operators' images";
     expect(await said(undefined, undefined)).toEqual({ lines: [[{}, line]], baseImage: undefined });
-    const missing = "SALLYPORT_PLATFORM_OPERATOR_IMAGE or SALLYPORT_PLATFORM_IMAGE_TOOL is not set";
+    const missing = "SALLYPORT_PLATFORM_OPERATOR_IMAGE is not set";
     expect(await said(store, undefined)).toEqual({
       lines: [[{}, `builders outside make operators' images: ${missing}`]],
       baseImage: undefined,
     });
-    const images = { base: writeBase(join(folder, "base"), digest), tool: "/plugin-layer", registry: undefined };
+    const images = { base: writeBase(join(folder, "base"), digest), tool: process.execPath, registry: undefined };
     expect(await said(store, images)).toEqual({
       lines: [[{ base: digest, repository: undefined }, "operators' images are made here"]],
       baseImage: digest,
@@ -54,9 +54,16 @@ describe("what a start says of operators' images", () => {
   });
 
   it("is a refusal to start when the base cannot be read", async () => {
-    const images = { base: join(folder, "absent"), tool: "/plugin-layer", registry: undefined };
+    const images = { base: join(folder, "absent"), tool: process.execPath, registry: undefined };
     const opening = openBuilders({ store, secret, baseUrl }, images, never);
     await expect(opening).rejects.toThrow(ConfigError);
     await expect(opening).rejects.toThrow("SALLYPORT_PLATFORM_OPERATOR_IMAGE must be an image that can be read");
+  });
+
+  it("is a refusal to start when the program cannot be run", async () => {
+    const images = { base: writeBase(join(folder, "base-2"), digest), tool: join(folder, "no"), registry: undefined };
+    const opening = openBuilders({ store, secret, baseUrl }, images, never);
+    await expect(opening).rejects.toThrow(ConfigError);
+    await expect(opening).rejects.toThrow("SALLYPORT_PLATFORM_IMAGE_TOOL must be the program plugin-layer");
   });
 });

@@ -1,3 +1,5 @@
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -43,7 +45,7 @@ export interface Builders {
   start(running: Running): () => Promise<void>;
 }
 
-/** @throws ConfigError when the configured image cannot be read. */
+/** @throws ConfigError when the configured image cannot be read, or the program that adds to it cannot be run. */
 export async function openBuilders(
   { store, secret, baseUrl }: Site,
   building: ImageBuilding | undefined,
@@ -74,7 +76,11 @@ function startNone({ log }: Running): () => Promise<void> {
   return async () => undefined;
 }
 
-async function openBase({ base }: ImageBuilding, signal: AbortSignal): Promise<BaseImage> {
+async function openBase({ base, tool }: ImageBuilding, signal: AbortSignal): Promise<BaseImage> {
+  await access(tool, constants.X_OK).catch((cause: unknown) => {
+    const what = `${IMAGE_SETTINGS.imageTool.env} must be the program plugin-layer, which the platform's image has`;
+    throw new ConfigError([`${what}: ${tool} cannot be run`], { cause });
+  });
   try {
     return await openBaseImage(base, signal);
   } catch (error) {
@@ -87,8 +93,7 @@ async function openBase({ base }: ImageBuilding, signal: AbortSignal): Promise<B
 
 function tellImages(log: Logger, building: ImageBuilding | undefined, base: BaseImage | undefined): void {
   if (building === undefined || base === undefined) {
-    const { operatorImage, imageTool: tool } = IMAGE_SETTINGS;
-    log.info({}, `builders outside make operators' images: ${operatorImage.env} or ${tool.env} is not set`);
+    log.info({}, `builders outside make operators' images: ${IMAGE_SETTINGS.operatorImage.env} is not set`);
   } else {
     log.info({ base: base.digest, repository: building.registry?.repository }, "operators' images are made here");
   }

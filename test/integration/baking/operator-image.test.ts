@@ -131,7 +131,7 @@ describe.skipIf(programs === undefined || registry === undefined)("operators' im
           ...{ status: "ready", digest, archive },
           values: {
             image: { registry: registry.guarded, repository: `operators/${site.project.id}`, digest },
-            plugins: { search: { version: "1.0.0", operations: { reindex: { enabled: true, scope: "namespaced" } } } },
+            plugins: { search: { version: "1.0.0", operations: { reindex: { enabled: true } } } },
           },
         });
       });

@@ -17,8 +17,8 @@ const VALUES = {
   search: {
     version: "1.0.0",
     operations: {
-      mark: { tier: "mutating", scope: "namespaced", rules: [DEPLOYMENTS] },
-      more: { tier: "mutating", scope: "namespaced", rules: [DEPLOYMENTS] },
+      mark: { tier: "mutating", rules: [DEPLOYMENTS] },
+      more: { tier: "mutating", rules: [DEPLOYMENTS] },
     },
   },
 };
@@ -26,7 +26,6 @@ const VALUES = {
 const declared = (name: string, rules: readonly object[]) => ({
   name,
   tier: "mutating",
-  scope: "namespaced",
   description: "For a test.",
   paramsSchema: {
     type: "object",

@@ -15,6 +15,7 @@ import { makeRelease, RELEASE_PARTS, type ReleasePart } from "../../../scripts/r
 import type { Making } from "../../../scripts/release/making.ts";
 import { craneProgram, pushRelease } from "../../../scripts/release/push.ts";
 import { isLong, long } from "../../../src/base/testing/long.ts";
+import { IMAGE_SETTINGS } from "../../../src/platform/builders/operator-image/config.ts";
 import { helmProgram, runHelm } from "../../chart/helm.ts";
 
 // A release twice: the same bytes. Each change makes chart and plugin; packages and images, which take minutes, are of a long run.
@@ -173,14 +174,22 @@ describe.each(["sallyport", "platform"])("the image %s", (name) => {
     const entries = await readdir(root, { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     const machines = new Set<number>();
-    for (const file of files.filter((each) => /\/(node|[^/]+\.so[.\d]*)$/.test(each))) {
+    for (const file of files.filter((each) => /\/(node|plugin-layer|[^/]+\.so[.\d]*)$/.test(each))) {
       const bytes = await readFile(file);
       if (bytes.subarray(1, 4).toString() === "ELF") machines.add(bytes.readUInt16LE(18));
     }
     expect([...machines]).toEqual([machine]);
     const { components } = JSON.parse(await readFile(join(root, "app/sbom.cdx.json"), "utf8"));
-    const system = components.filter(({ purl }: Read) => !purl.startsWith("pkg:npm/"));
-    expect((await readdir(join(root, "licenses"))).sort()).toEqual(system.map(({ name: each }: Read) => each).sort());
+    const named = (kind: string): readonly string[] =>
+      components.filter(({ purl }: Read) => purl.startsWith(`pkg:${kind}/`)).map(({ name: each }: Read) => each);
+    const tool = name === "platform" ? ["plugin-layer"] : [];
+    expect((await readdir(join(root, "licenses"))).sort()).toEqual(
+      [...named("generic"), ...named("deb"), ...tool].sort(),
+    );
+    expect(named("golang").length > 5).toBe(name === "platform");
+    for (const each of named("golang")) {
+      expect(await readFile(join(root, "licenses/plugin-layer"), "utf8")).toContain(`== ${each} `);
+    }
   });
 
   long("runs on this machine, with nothing but what it holds", async () => {
@@ -188,6 +197,9 @@ describe.each(["sallyport", "platform"])("the image %s", (name) => {
     const root = await unpacked(process.arch === "x64" ? "amd64" : "arm64");
     const { stdout } = await run("chroot", ["--userspec=65532:65532", root, "/app/node", "/app/main.js", "version"]);
     expect(stdout).toContain(`sallyport ${VERSION} `);
+    if (name !== "platform") return;
+    const tool = run("chroot", ["--userspec=65532:65532", root, IMAGE_SETTINGS.imageTool.default]);
+    await expect(tool).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("plugin-layer append BASE") });
   });
 });
 

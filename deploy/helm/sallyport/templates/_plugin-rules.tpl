@@ -1,29 +1,23 @@
 {{/* Made by `npm run generate` from src/plugins/rules.ts. Do not edit. */}}
-{{- define "sallyport.closedToPlugins" -}}
-{{- $groups := `{"rbac.authorization.k8s.io":"gives rights","authentication.k8s.io":"issues credentials","authorization.k8s.io":"tells what others may do","certificates.k8s.io":"issues credentials","admissionregistration.k8s.io":"decides what the cluster admits","apiregistration.k8s.io":"decides who answers for an API","apiextensions.k8s.io":"changes APIs","sallyport.dev":"is Sallyport's own: grants and policies are for the customer"}` | fromJson -}}
-{{- $closed := `{"/secrets":["all","holds credentials"],"/serviceaccounts":["all","are identities"],"/bindings":["all","places pods"],"/nodes":["*","is changed by kubernetes/cordon-node and kubernetes/uncordon-node alone"],"/namespaces":["*","holds everything in it"],"/persistentvolumes":["*","reaches the disks of nodes"],"/podtemplates":["*","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"/replicationcontrollers":["*","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"apps/replicasets":["*","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"apps/controllerrevisions":["*","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"apps/deployments":["create","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"apps/statefulsets":["create","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"apps/daemonsets":["create","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"batch/jobs":["*","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"],"batch/cronjobs":["*","starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"]}` | fromJson -}}
-{{- $parts := `{"log":["get"],"scale":["get","patch"],"status":["get","patch"]}` | fromJson -}}
-{{- $names := splitn "/" 2 .resource -}}
-{{- $changes := has .verb (list "create" "patch" "delete") -}}
-{{- $entry := get $closed (printf "%s/%s" .group $names._0) | default (list "" "") -}}
-{{- $first := index $entry 0 -}}
-{{- if hasKey $groups .group -}}
-it {{ get $groups .group }}
-{{- else if or (eq $first "all") (and (eq $first "*") $changes) (and (eq $first "create") (eq .verb "create")) -}}
-it {{ index $entry 1 }}
-{{- else if $names._1 -}}
-{{- if or (not (hasKey $parts $names._1)) (ne (eq $names._1 "log") (and (eq $names._0 "pods") (empty .group))) -}}
-an operation of a plugin reaches pods/log, and scale and status of other kinds
-{{- else if not (has .verb (get $parts $names._1)) -}}
-it has only the verbs {{ get $parts $names._1 | join " and " }} for a plugin
-{{- else if and $changes (eq .tier "read-only") -}}
-the operation's tier is read-only
+{{- define "sallyport.pluginRefusal" -}}
+{{- $rights := . -}}
+{{- $refused := "" -}}
+{{- range $row := `[{"pattern":"^([a-z-]+) ([a-z]+) (rbac\\.authorization\\.k8s\\.io/.*)$","why":"it gives rights"},{"pattern":"^([a-z-]+) ([a-z]+) ((authentication|certificates)\\.k8s\\.io/.*)$","why":"it issues credentials"},{"pattern":"^([a-z-]+) ([a-z]+) (authorization\\.k8s\\.io/.*)$","why":"it tells what others may do"},{"pattern":"^([a-z-]+) ([a-z]+) (admissionregistration\\.k8s\\.io/.*)$","why":"it decides what the cluster admits"},{"pattern":"^([a-z-]+) ([a-z]+) (apiregistration\\.k8s\\.io/.*)$","why":"it decides who answers for an API"},{"pattern":"^([a-z-]+) ([a-z]+) (apiextensions\\.k8s\\.io/.*)$","why":"it changes APIs"},{"pattern":"^([a-z-]+) ([a-z]+) (sallyport\\.dev/.*)$","why":"it is Sallyport's own: grants and policies are for the customer"},{"pattern":"^([a-z-]+) ([a-z]+) (/secrets(/.*)?)$","why":"it holds credentials"},{"pattern":"^([a-z-]+) ([a-z]+) (/serviceaccounts(/.*)?)$","why":"it is an identity"},{"pattern":"^([a-z-]+) ([a-z]+) (/bindings(/.*)?)$","why":"it places pods"},{"pattern":"^([a-z-]+) ([a-z]+) (/(nodes|namespaces|persistentvolumes)(/.*)?|storage\\.k8s\\.io/storageclasses)$","why":"it lies in no namespace, and an operation has rights in one namespace alone"},{"pattern":"^([a-z-]+) (create|patch) ((/podtemplates|/replicationcontrollers|apps/replicasets|apps/controllerrevisions|batch/jobs|batch/cronjobs)(/.*)?)$","why":"it starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"},{"pattern":"^([a-z-]+) (create) (apps/(deployments|statefulsets|daemonsets)(/.*)?)$","why":"it starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"},{"pattern":"^([a-z-]+) (create|patch) (autoscaling/horizontalpodautoscalers(/.*)?)$","why":"it starts as many pods as it says: a plugin sets replicas by the subresource scale, up to 1,000"},{"pattern":"^([a-z-]+) (create|patch) ((events\\.k8s\\.io)?/events)$","why":"it is told to the vendor with the health of workloads: what an operation says stands in its result"},{"pattern":"^([a-z-]+) (create|patch) (/pods)$","why":"it starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own"},{"pattern":"^(read-only) (create|patch|delete) (.*)$","why":"the operation's tier is read-only"},{"pattern":"^([a-z-]+) (get) (/pods/log)$","why":""},{"pattern":"^([a-z-]+) ([a-z]+) (/pods/.*)$","why":"of subresources a plugin's client reaches pods/log (get), and scale and status of other kinds (get, patch)"},{"pattern":"^([a-z-]+) (get|patch) ([-.a-z0-9]*/[-a-z0-9]+/(scale|status))$","why":""},{"pattern":"^([a-z-]+) ([a-z]+) ([-.a-z0-9]*/[-a-z0-9]+/.*)$","why":"of subresources a plugin's client reaches pods/log (get), and scale and status of other kinds (get, patch)"}]` | fromJsonArray -}}
+{{- $lines := printf "(?m)%s" $row.pattern -}}
+{{- if empty $row.why -}}
+{{- $rights = regexReplaceAllLiteral $lines $rights "" -}}
+{{- else if empty $refused -}}
+{{- $right := splitn " " 3 (regexFind $lines $rights) -}}
+{{- with $right._1 -}}
+{{- $refused = printf "may not have %s on %s: %s" . (trimPrefix "/" $right._2) $row.why -}}
 {{- end -}}
-{{- else if and (empty .group) (eq $names._0 "pods") (has .verb (list "create" "patch")) -}}
-it starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own
-{{- else if and $changes (eq .tier "read-only") -}}
-the operation's tier is read-only
 {{- end -}}
+{{- end -}}
+{{- $refused -}}
+{{- end -}}
+{{/* The least memory of the operator with plugins, in MiB. */}}
+{{- define "sallyport.memoryWithPlugins" -}}
+416
 {{- end -}}
 {{/* Words with which no plugin's name begins, as JSON. */}}
 {{- define "sallyport.reservedNames" -}}

@@ -33,13 +33,31 @@
 {{- $table := dict -}}
 {{- range include "sallyport.pluginOperations" . | fromJsonArray -}}
 {{- $plugin := default (dict "version" .version "operations" dict) (get $table .plugin) -}}
-{{- $_ := set $plugin.operations .name (pick . "tier" "scope" "rules") -}}
+{{- $_ := set $plugin.operations .name (pick . "tier" "rules") -}}
 {{- $_ := set $table .plugin $plugin -}}
 {{- end -}}
 {{- $table | toJson -}}
 {{- end -}}
 
+{{/* The rights of an operation, one a line: mutating patch apps/deployments */}}
+{{- define "sallyport.pluginRights" -}}
+{{- $tier := .tier -}}
+{{- range $rule := .rules -}}
+{{- range $group := $rule.apiGroups -}}
+{{- range $resource := $rule.resources -}}
+{{- range $verb := $rule.verbs -}}
+{{- printf "%s %s %s/%s\n" $tier $verb $group $resource -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "sallyport.pluginGuards" -}}
+{{/* First: what follows looks at each right of each operation, of which larger values have millions. */}}
+{{- if gt (len (include "sallyport.pluginTable" .)) 100000 -}}
+{{- fail "plugins hold more than 100000 characters of rules, which is more than the operator can be given: switch operations off that you do not need." -}}
+{{- end -}}
 {{- $reserved := include "sallyport.reservedNames" . | fromJsonArray -}}
 {{- $roles := list -}}
 {{- range include "sallyport.pluginOperations" . | fromJsonArray -}}
@@ -55,34 +73,18 @@
 {{- fail (printf "%s would have the role %s, which is another operation's too: switch one of them off." $where .role) -}}
 {{- end -}}
 {{- $roles = append $roles .role -}}
-{{- if eq .scope "cluster" -}}
-{{- fail (printf "%s.scope is cluster: no policy can open an operation of a plugin on objects without a namespace yet. Switch it off." $where) -}}
-{{- end -}}
-{{- $tier := .tier -}}
-{{- range .rules -}}
-{{- $rule := . -}}
-{{- range $group := .apiGroups -}}
-{{- range $resource := $rule.resources -}}
-{{- range $verb := $rule.verbs -}}
-{{- $why := include "sallyport.closedToPlugins" (dict "group" $group "resource" $resource "verb" $verb "tier" $tier) -}}
-{{- if $why -}}
-{{- fail (printf "%s.rules may not have %s on %s%s: %s. Take it out of the rules; an operation that cannot do without it does not run." $where $verb $resource (empty $group | ternary "" (printf " of %s" $group)) $why) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
+{{- with include "sallyport.pluginRefusal" (include "sallyport.pluginRights" .) -}}
+{{- fail (printf "%s.rules %s. Take it out of the rules; an operation that cannot do without it does not run." $where .) -}}
 {{- end -}}
 {{- end -}}
 {{- if $roles -}}
 {{- $limit := (((.Values.operator.resources).limits).memory) | default "" -}}
 {{- if $limit -}}
 {{- $amount := regexFind "^[0-9]+" $limit | int -}}
-{{- if lt (int (hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount)) 416 -}}
-{{- fail (printf "plugins are on, and operator.resources.limits.memory is %s: a plugin's process needs 160Mi beside the operator. Add --set operator.resources.limits.memory=416Mi, or more." $limit) -}}
+{{- $least := include "sallyport.memoryWithPlugins" . | int -}}
+{{- if lt (int (hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount)) $least -}}
+{{- fail (printf "plugins are on, and operator.resources.limits.memory is %s: a plugin's process needs 160Mi beside the operator. Add --set operator.resources.limits.memory=%dMi, or more." $limit $least) -}}
 {{- end -}}
-{{- end -}}
-{{- if gt (len (include "sallyport.pluginTable" .)) 100000 -}}
-{{- fail "plugins hold more than 100000 characters of rules, which is more than the operator can be given: switch operations off that you do not need." -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

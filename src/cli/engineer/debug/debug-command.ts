@@ -1,12 +1,11 @@
-import { type ParseArgsConfig, parseArgs } from "node:util";
 import { DEBUG_MODES, type DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { pastedLine } from "../../../contract/wire/pasted-line.ts";
 import { newSessionKey } from "../../../debug-link/session-key.ts";
 import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
 import { formatOf, render } from "../../kernel/output.ts";
-import { parsed } from "../../services/service-command.ts";
 import { type CallRoute, calling, type Surroundings } from "../calling.ts";
 import { session as signIn } from "../session.ts";
+import { type Flags, SESSION_FLAGS, type Typed, typedOf } from "../typed.ts";
 import type { Area } from "../verbs.ts";
 import { approvedBy, askCustomer, askPlatform, followed, modeIsOff } from "./asking.ts";
 import { debugHelp } from "./debug-help.ts";
@@ -18,11 +17,6 @@ import { download, verifyFile } from "./session-files.ts";
 /** The verbs of `debug-sessions` that are more than one call. */
 export const DEBUG_VERBS: readonly string[] = ["open", "attach", "status", "stop", "audit", "recording", "verify"];
 
-const COMMON = {
-  output: { type: "string", short: "o" },
-  profile: { type: "string" },
-  workspace: { type: "string" },
-} as const;
 const PRINT = { "print-kubeconfig": { type: "boolean" } } as const;
 const OPEN = {
   ...PRINT,
@@ -37,32 +31,13 @@ const OPEN = {
   wait: { type: "boolean" },
   "accept-stale": { type: "boolean" },
 } as const;
-const FLAGS: Readonly<Record<string, NonNullable<ParseArgsConfig["options"]>>> = {
+const FLAGS: Readonly<Record<string, Flags>> = {
   open: OPEN,
   attach: { ...PRINT, "accept-new-tunnel": { type: "string" } },
   audit: { to: { type: "string" } },
   recording: { to: { type: "string" } },
   verify: { head: { type: "string" } },
 };
-
-/** What was typed after the verb. */
-interface Typed {
-  readonly words: readonly string[];
-  text(flag: string): string | undefined;
-  texts(flag: string): readonly string[];
-  has(flag: string): boolean;
-}
-
-function typedOf(verb: string, args: readonly string[]): Typed {
-  const options: NonNullable<ParseArgsConfig["options"]> = { ...COMMON, ...FLAGS[verb] };
-  const config = { args: [...args], options, allowPositionals: true } as const;
-  const { values, positionals } = parsed(`debug ${verb}`, () => parseArgs(config));
-  const texts = (flag: string): readonly string[] => {
-    const value = values[flag];
-    return Array.isArray(value) ? value.map(String) : typeof value === "string" ? [value] : [];
-  };
-  return { words: positionals, texts, text: (flag) => texts(flag)[0], has: (flag) => values[flag] === true };
-}
 
 /** `debug`: sessions in a customer's cluster. `list` and the other single calls are those of the area. */
 export function debugCommand(_area: Area, plain: Command, surroundings: Surroundings): Command {
@@ -77,7 +52,7 @@ export function debugCommand(_area: Area, plain: Command, surroundings: Surround
     async run(args, signal) {
       const [verb = "", ...rest] = args;
       if (!DEBUG_VERBS.includes(verb)) return plain.run(args, signal);
-      return run(verb, typedOf(verb, rest), surroundings, signal);
+      return run(verb, typedOf(`debug ${verb}`, rest, { ...SESSION_FLAGS, ...FLAGS[verb] }), surroundings, signal);
     },
   };
 }

@@ -5,13 +5,14 @@ import { escaped, formatOf, render, Table } from "../../kernel/output.ts";
 import { watch } from "../../kernel/watch.ts";
 import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
+import type { Typed } from "../typed.ts";
 import type { Area } from "../verbs.ts";
 import { askCustomer, followWish, inventoryOf, tellRequest, type Wish } from "./following.ts";
 import { joinLine, NEXT_STEPS, usableFields } from "./join-line.ts";
+import { machineTyped, secondsOf } from "./machine-flags.ts";
 import { whyOf } from "./machine-words.ts";
 import { machinesHelp } from "./machines-help.ts";
 import { listTokens, mintToken, revokeToken } from "./tokens.ts";
-import { secondsOf, type Typed, typedOf } from "./typed.ts";
 
 const MACHINE = ["DEPLOYMENT", "MACHINE"];
 /** The words after each verb. */
@@ -42,7 +43,7 @@ export function machinesCommand(area: Area, plain: Command, surroundings: Surrou
     async run(args, signal) {
       const verb = verbOf(args);
       if (verb === undefined) return plain.run(args, signal);
-      const typed = typedOf(verb, args.slice(verb.split(" ").length), WORDS[verb] ?? []);
+      const typed = machineTyped(verb, args.slice(verb.split(" ").length), WORDS[verb] ?? []);
       if (verb === "join") return printLine(typed, surroundings);
       const flags = { profile: typed.text("profile"), workspace: typed.text("workspace") };
       return signedIn(surroundings, flags, signal, (call) => run(verb, typed, surroundings, call, signal));

@@ -3,8 +3,9 @@ import type { JoinToken, NewJoinToken } from "../../../contract/machines/machine
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
 import { escaped, formatOf, render } from "../../kernel/output.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
+import type { Typed } from "../typed.ts";
 import { joinLine, NEXT_STEPS, usableFields } from "./join-line.ts";
-import { secondsOf, type Typed } from "./typed.ts";
+import { secondsOf } from "./machine-flags.ts";
 
 /** Where the secret goes: a new file for its owner alone, or standard output. */
 type Place = { readonly file: string } | "out";

@@ -1,12 +1,12 @@
 import { Document, isMap, isSeq } from "yaml";
 import type { PluginMetadata, PluginOperation } from "../../../plugins/metadata.ts";
-import { pluginsValues } from "../../../plugins/values.ts";
+import { OPERATOR_WITH_PLUGINS, pluginsValues } from "../../../plugins/values.ts";
 import { pluginRole } from "../../../plugins/words.ts";
 import { wrap } from "../../kernel/settings.ts";
 
 /** What the customer's chart takes, as plain data: the same that the platform gives with an image. */
 export function chartValues(plugin: PluginMetadata): object {
-  return { plugins: pluginsValues([plugin]) };
+  return { plugins: pluginsValues([plugin]), operator: OPERATOR_WITH_PLUGINS };
 }
 
 /** The same as a file for the customer, who reads it before it is applied: comments say what each part lets happen. */
@@ -25,15 +25,20 @@ export function chartValuesText(plugin: PluginMetadata): string {
     // A rule in one line, as people write it.
     for (const rule of isSeq(rules) ? rules.items : []) if (isMap(rule)) rule.flow = true;
   }
+  const operator = document.get("operator", true);
+  if (isMap(operator)) {
+    operator.commentBefore = comment(
+      "The process of a plugin runs in the operator's container and may take 160 MiB there. Keep a larger limit if you have one.",
+    );
+  }
   return document.toString({ lineWidth: 0 });
 }
 
-function about(plugin: PluginMetadata, { name, scope, description, timeLimitSeconds, result }: PluginOperation) {
-  const where = scope === "cluster" ? "on one object that lies in no namespace" : "in one namespace at a time";
+function about(plugin: PluginMetadata, { name, description, timeLimitSeconds, result }: PluginOperation) {
   const words = Object.keys(result);
   return [
     description,
-    `It works ${where}, for at most ${timeLimitSeconds} s, with the role ${pluginRole(plugin.name, name)}: the rules below.`,
+    `It works in one namespace at a time, for at most ${timeLimitSeconds} s, with the role ${pluginRole(plugin.name, name)}: the rules below.`,
     words.length === 0
       ? "Its result tells the vendor nothing but whether it succeeded."
       : `Its result tells the vendor: ${Object.entries(result)

@@ -65,9 +65,9 @@ describe("sallyport plugin init and check", () => {
       1,
       [
         'plugin.yaml:3:1 /version must be string: YAML reads it as a number, write "1" in quotes',
-        "plugin.yaml:27:5 /operations/0/timeLimitSeconds must be <= 300",
-        "plugin.yaml:31:5 /operations/1/description is required",
-        "plugin.yaml:51:9 /operations/1/rules/0 secrets may not be in a rule: it holds credentials",
+        "plugin.yaml:26:5 /operations/0/timeLimitSeconds must be <= 300",
+        "plugin.yaml:30:5 /operations/1/description is required",
+        "plugin.yaml:49:9 /operations/1/rules/0 may not have get, patch on secrets: it holds credentials",
         expect.stringMatching(/^plugin\.mjs:\d+:1 has no entry for the operation set that plugin\.yaml declares$/),
         "5 problems",
         "",
@@ -122,7 +122,7 @@ describe("sallyport plugin pack and values", () => {
     const file = join(folder, "values.zip");
     await type(["pack", EXAMPLE, "--out", file]);
     const { out } = await type(["values", file]);
-    const show = { enabled: true, tier: "read-only", scope: "namespaced" };
+    const show = { enabled: true, tier: "read-only" };
     const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] };
     const values = {
       plugins: {
@@ -134,7 +134,9 @@ describe("sallyport plugin pack and values", () => {
           },
         },
       },
+      operator: { resources: { limits: { memory: "416Mi" } } },
     };
+    expect(out).toContain("a plugin runs in the operator's container and may take 160 MiB there");
     expect(parse(out)).toEqual(values);
     expect(out).toContain("# Sets the log level of one program.\n");
     expect(out).toContain("with the role sallyport-op-log-level-set");

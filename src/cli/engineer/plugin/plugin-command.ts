@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type ParseArgsConfig, parseArgs } from "node:util";
 import { MODULE_FILE, type PluginMetadata } from "../../../plugins/metadata.ts";
 import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
 import { escaped, type Format, formatOf, render, textOf } from "../../kernel/output.ts";
-import { parsed } from "../../services/service-command.ts";
 import type { Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
+import { type Flags, SESSION_FLAGS, type Typed, typedOf } from "../typed.ts";
 import { bundleOf, readBundle } from "./bundle-file.ts";
 import { chartValues, chartValuesText } from "./chart-values.ts";
 import { readPluginFolder } from "./plugin-folder.ts";
@@ -15,23 +14,17 @@ import { PLUGIN_SUMMARY, pluginHelp } from "./plugin-help.ts";
 import { problemLine } from "./problem.ts";
 import { writeStarter } from "./starter.ts";
 
-const OUTPUT = { output: { type: "string", short: "o" } } as const;
-const SESSION = { profile: { type: "string" }, workspace: { type: "string" } } as const;
+const { output, ...session } = SESSION_FLAGS;
 
-/** What was typed after the verb. */
-interface Typed {
-  readonly words: readonly string[];
+interface Order extends Typed {
   readonly format: Format;
   readonly surroundings: Surroundings;
-  text(flag: string): string | undefined;
-  texts(flag: string): readonly string[];
-  has(flag: string): boolean;
 }
 
 interface Verb {
   readonly takes: readonly string[];
-  readonly flags: NonNullable<ParseArgsConfig["options"]>;
-  run(typed: Typed, signal: AbortSignal): Promise<number>;
+  readonly flags: Flags;
+  run(order: Order, signal: AbortSignal): Promise<number>;
 }
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -47,7 +40,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     },
     run: test,
   },
-  upload: { takes: ["FILE.zip"], flags: { ...SESSION, project: { type: "string" } }, run: upload },
+  upload: { takes: ["FILE.zip"], flags: { ...session, project: { type: "string" } }, run: upload },
 };
 
 /** `plugin`: for the author of a plugin, from an empty folder to the platform. */
@@ -59,35 +52,23 @@ export function pluginCommand(surroundings: Surroundings): Command {
     async run([word = "", ...args], signal) {
       const verb = Object.hasOwn(VERBS, word) ? VERBS[word] : undefined;
       if (verb === undefined) throw new UsageError(`usage: sallyport plugin ${Object.keys(VERBS).join("|")}`);
-      const typed = typedOf(word, verb, args, surroundings);
+      const typed = typedOf(`plugin ${word}`, args, { output, ...verb.flags });
       if (typed.words.length !== verb.takes.length) {
         throw new UsageError(`usage: sallyport plugin ${word} ${verb.takes.join(" ")}; see its --help`);
       }
-      return verb.run(typed, signal);
+      return verb.run({ ...typed, format: formatOf(typed.text("output")), surroundings }, signal);
     },
   };
 }
 
-function typedOf(word: string, verb: Verb, args: readonly string[], surroundings: Surroundings): Typed {
-  const config = { args: [...args], options: { ...OUTPUT, ...verb.flags }, allowPositionals: true } as const;
-  const { values: given, positionals: words } = parsed(`plugin ${word}`, () => parseArgs(config));
-  const values: Readonly<Record<string, unknown>> = given;
-  const texts = (flag: string): readonly string[] => {
-    const value = values[flag];
-    return Array.isArray(value) ? value.map(String) : typeof value === "string" ? [value] : [];
-  };
-  const text = (flag: string) => texts(flag)[0];
-  return { words, surroundings, texts, text, format: formatOf(text("output")), has: (flag) => values[flag] === true };
-}
-
-async function init({ words: [folder = ""], format, surroundings: { out } }: Typed): Promise<number> {
+async function init({ words: [folder = ""], format, surroundings: { out } }: Order): Promise<number> {
   const files = await writeStarter(folder);
   const next = `sallyport plugin check ${folder}`;
   out(format === "table" ? textOf([`${folder}: ${files.join(", ")}`, `next: ${next}`]) : render({ files }, format));
   return EXIT_CODES.done.code;
 }
 
-async function check({ words: [folder = ""], format, surroundings: { out } }: Typed): Promise<number> {
+async function check({ words: [folder = ""], format, surroundings: { out } }: Order): Promise<number> {
   const { metadata, problems } = await readPluginFolder(folder);
   if (format !== "table") out(render({ ok: problems.length === 0, problems }, format));
   else if (metadata !== undefined && problems.length === 0) out(textOf([`${titleOf(metadata)}: no problem`]));
@@ -107,7 +88,7 @@ async function sound(folder: string): Promise<{ readonly metadata: PluginMetadat
   throw new FriendlyError(`${folder} does not pass its check:${lines.join("")}`);
 }
 
-async function pack(typed: Typed): Promise<number> {
+async function pack(typed: Order): Promise<number> {
   const [folder = ""] = typed.words;
   const { metadata, module } = await sound(folder);
   const bytes = bundleOf(metadata, module);
@@ -121,13 +102,13 @@ async function pack(typed: Typed): Promise<number> {
   return EXIT_CODES.done.code;
 }
 
-async function values({ words: [file = ""], format, surroundings: { out } }: Typed): Promise<number> {
+async function values({ words: [file = ""], format, surroundings: { out } }: Order): Promise<number> {
   const { metadata } = await readBundle(file);
   out(format === "json" ? render(chartValues(metadata), format) : escaped(chartValuesText(metadata), "\n"));
   return EXIT_CODES.done.code;
 }
 
-async function test(typed: Typed, signal: AbortSignal): Promise<number> {
+async function test(typed: Order, signal: AbortSignal): Promise<number> {
   const [folder = "", name = ""] = typed.words;
   const { surroundings, format } = typed;
   const { metadata } = await sound(folder);
@@ -160,7 +141,7 @@ async function test(typed: Typed, signal: AbortSignal): Promise<number> {
   return EXIT_CODES.done.code;
 }
 
-async function upload(typed: Typed, signal: AbortSignal): Promise<number> {
+async function upload(typed: Order, signal: AbortSignal): Promise<number> {
   const [file = ""] = typed.words;
   const flags = { profile: typed.text("profile"), workspace: typed.text("workspace") };
   const { uploadPlugin } = await import("./upload.ts");

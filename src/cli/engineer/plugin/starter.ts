@@ -27,7 +27,6 @@ tier: read-only                 # of operations that have no tier of their own: 
 description: Looks after what our application keeps in its ConfigMaps.
 operations:
   - name: show-mode
-    scope: namespaced           # or cluster: on one object that lies in no namespace
     description: Reads the mode of one application.
     paramsSchema:
       type: object
@@ -44,7 +43,6 @@ operations:
 
   - name: set-mode
     tier: mutating
-    scope: namespaced
     description: Sets the mode of one application.
     paramsSchema:
       type: object

@@ -28,8 +28,8 @@ const PATCH_TYPES = {
 export interface TrialOptions {
   readonly exchange: Exchange;
   readonly operation: PluginOperation;
-  /** Where the operation may work: of scope `cluster`, undefined. */
-  readonly namespace: string | undefined;
+  /** The one in which the operation may work. */
+  readonly namespace: string;
   /** False: the API server is asked to change nothing (`dryRun=All`). */
   readonly apply: boolean;
   /** Each request, before it is sent. */
@@ -42,7 +42,7 @@ interface Asked {
   readonly verb: "get" | "list" | "create" | "patch" | "delete";
   readonly resource: Resource;
   readonly subresource?: string | undefined;
-  readonly namespace: string | undefined;
+  readonly namespace: string;
   readonly request: ExchangeRequest;
 }
 
@@ -67,11 +67,11 @@ export class TrialClient implements PluginClient {
     }
   }
 
-  async list<T extends KubeObject = KubeObject>(resource: Resource, options: ListOptions = {}): Promise<readonly T[]> {
+  async list<T extends KubeObject = KubeObject>(resource: Resource, options: ListOptions): Promise<readonly T[]> {
     refuseMalformed("list", { resource, options });
     const { namespace, labelSelector } = options;
     const { objects, listBytes } = CALL_BOUNDS;
-    const path = collectionPath(kindOf(resource, namespace), namespace);
+    const path = collectionPath(kindOf(resource), namespace);
     const found: T[] = [];
     let bytes = 0;
     let next: string | undefined;
@@ -91,8 +91,8 @@ export class TrialClient implements PluginClient {
 
   async create<T extends KubeObject = KubeObject>(resource: Resource, object: T): Promise<T> {
     refuseMalformed("create", { resource, object });
-    const { namespace } = object.metadata;
-    const path = collectionPath(kindOf(resource, namespace), namespace);
+    const { namespace = "" } = object.metadata;
+    const path = collectionPath(kindOf(resource), namespace);
     const request = { method: "POST", path, query: this.#changing(), body: object } as const;
     return this.#json<T>({ verb: "create", resource, namespace, request });
   }
@@ -105,14 +105,14 @@ export class TrialClient implements PluginClient {
   ): Promise<T> {
     refuseMalformed("patch", { resource, key, body, options });
     const { type = "merge", subresource } = options;
-    const path = objectPath(kindOf(resource, key.namespace), keyOf(key), subresource);
+    const path = objectPath(kindOf(resource), key, subresource);
     const request = { method: "PATCH", path, query: this.#changing(), body, contentType: PATCH_TYPES[type] } as const;
     return this.#json<T>({ verb: "patch", ...target(resource, key), subresource, request });
   }
 
   async delete(resource: Resource, key: Key): Promise<void> {
     refuseMalformed("delete", { resource, key });
-    const path = objectPath(kindOf(resource, key.namespace), keyOf(key));
+    const path = objectPath(kindOf(resource), key);
     const request = { method: "DELETE", path, query: this.#changing() } as const;
     await this.#send({ verb: "delete", ...target(resource, key), request });
   }
@@ -121,7 +121,7 @@ export class TrialClient implements PluginClient {
     refuseMalformed("podLogs", { key, options });
     const { container, tailLines } = options;
     const pods = { group: "", version: "v1", plural: "pods" };
-    const path = objectPath(kindOf(pods, key.namespace), keyOf(key), "log");
+    const path = objectPath(kindOf(pods), key, "log");
     const query = { container, tailLines, limitBytes: CALL_BOUNDS.logBytes };
     const request = { method: "GET", path, query } as const;
     return (await this.#send({ verb: "get", ...target(pods, key), subresource: "log", request })).toString("utf8");
@@ -157,9 +157,11 @@ export class TrialClient implements PluginClient {
     if (!isCovered(operation.rules, { group: resource.group, resource: whole, verb })) {
       throw new ApiError(403, `no rule of ${operation.name} lets it ${verb} ${named}: add one to plugin.yaml`);
     }
-    if (operation.scope === "namespaced" && namespace !== own) {
-      const where = namespace === undefined ? "outside of one namespace" : `in namespace ${namespace}`;
-      throw new ApiError(403, `${operation.name} may ${verb} ${named} in namespace ${own} alone, and not ${where}`);
+    if (namespace !== own) {
+      throw new ApiError(
+        403,
+        `${operation.name} may ${verb} ${named} in namespace ${own} alone, and not in ${namespace}`,
+      );
     }
   }
 }
@@ -179,13 +181,9 @@ function target(resource: Resource, { namespace }: Key) {
 }
 
 function getOf(resource: Resource, key: Key): ExchangeRequest {
-  return { method: "GET", path: objectPath(kindOf(resource, key.namespace), keyOf(key)) };
+  return { method: "GET", path: objectPath(kindOf(resource), key) };
 }
 
-function keyOf({ namespace, name }: Key) {
-  return { name, ...(namespace !== undefined && { namespace }) };
-}
-
-function kindOf(resource: Resource, namespace: string | undefined) {
-  return { ...resource, kind: resource.plural, namespaced: namespace !== undefined };
+function kindOf(resource: Resource) {
+  return { ...resource, kind: resource.plural, namespaced: true };
 }

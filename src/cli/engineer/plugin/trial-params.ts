@@ -10,11 +10,11 @@ import { EXIT_CODES } from "../exit-codes.ts";
  * @throws FriendlyError when they do not fit the schema, as the platform would refuse them
  */
 export function trialParams(
-  { name, scope, paramsSchema }: PluginOperation,
+  { name, paramsSchema }: PluginOperation,
   given: readonly string[],
   namespace: string | undefined,
 ): Params {
-  const params: Record<string, unknown> = namespace !== undefined && scope === "namespaced" ? { namespace } : {};
+  const params: Record<string, unknown> = namespace === undefined ? {} : { namespace };
   for (const text of given) {
     const [, key, value] = /^([^=]+)=(.*)$/su.exec(text) ?? [];
     if (key === undefined || value === undefined) throw new UsageError(`--params is NAME=VALUE, not ${text}`);

@@ -60,7 +60,7 @@ export async function runTrial(
     const limitMs = trial.operation.timeLimitSeconds * 1_000;
     return await withDeadline(trial.clock, limitMs, signal, async (until) => {
       const { operation, apply, tell } = trial;
-      const namespace = operation.scope === "cluster" ? undefined : String(trial.params.namespace);
+      const namespace = String(trial.params.namespace);
       const client = new TrialClient({ exchange, operation, namespace, apply, tell, signal: until });
       // A plugin that ignores its signal would keep this program for ever.
       return await orAborted(run(trial, client, until), until);

@@ -15,7 +15,7 @@ export class CallingClient implements PluginClient {
   }
 
   readonly get: PluginClient["get"] = (resource, key) => this.#call("get", { resource, key });
-  readonly list: PluginClient["list"] = (resource, options = {}) => this.#call("list", { resource, options });
+  readonly list: PluginClient["list"] = (resource, options) => this.#call("list", { resource, options });
   readonly create: PluginClient["create"] = (resource, object) => this.#call("create", { resource, object });
   readonly patch: PluginClient["patch"] = (resource, key, body, options = {}) =>
     this.#call("patch", { resource, key, body, options });

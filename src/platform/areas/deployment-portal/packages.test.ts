@@ -61,6 +61,7 @@ describe("the operator's image on a deployment link", () => {
       values: {
         image: { registry: "registry.example.com:5000", repository: "operators/prj_1", digest: DIGEST },
         plugins: PLUGINS,
+        operator: { resources: { limits: { memory: "416Mi" } } },
       },
     });
   });
@@ -70,7 +71,12 @@ describe("the operator's image on a deployment link", () => {
     expect(lines?.managerFetchExample).toBe(
       "helm upgrade --install shop oci://charts.example.com/shop --version 1.0.0",
     );
-    expect(operatorImage?.values).toEqual({ plugins: PLUGINS });
+    expect(operatorImage?.values).toEqual({
+      plugins: PLUGINS,
+      operator: { resources: { limits: { memory: "416Mi" } } },
+    });
+    // An image without plugins needs no more memory.
+    expect(shown(image(ARCHIVE, { plugins: {} })).operatorImage?.values).toEqual({ plugins: {} });
   });
 
   it.each(["registry.example.com/$(reboot)", "registry.example.com/a b", "registry.example.com/x:1@y", "x"])(

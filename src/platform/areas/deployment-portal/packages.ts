@@ -3,6 +3,7 @@ import type { SETUP_METHODS } from "../../../contract/deployments/deployment.ts"
 import type { PackageOutputs, PackageType } from "../../../contract/packages/package-types.ts";
 import type { Package } from "../../../contract/packages/packages.ts";
 import { isTypedWord, pastedLine } from "../../../contract/wire/pasted-line.ts";
+import { OPERATOR_WITH_PLUGINS } from "../../../plugins/values.ts";
 import type { Db } from "../../database/db.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
 import type { ProjectRow } from "../../database/tables/projects.ts";
@@ -168,6 +169,10 @@ function pullingFlags({ registry, repository, digest }: NonNullable<ChartValues[
   return flags ?? "";
 }
 
+function pluginValues(plugins: NonNullable<ChartValues["plugins"]>): ChartValues {
+  return Object.keys(plugins).length === 0 ? { plugins } : { plugins, operator: OPERATOR_WITH_PLUGINS };
+}
+
 function imagePart(row: Package): Part<"operatorImage"> {
   const outputs = outputsOf(row, "operator-image");
   if (outputs === undefined) return build(row);
@@ -177,6 +182,6 @@ function imagePart(row: Package): Part<"operatorImage"> {
     ...build(row),
     digest,
     ...(archive != null && { archive }),
-    values: { ...(image && { image }), ...(plugins != null && { plugins }) },
+    values: { ...(image && { image }), ...(plugins != null && pluginValues(plugins)) },
   };
 }

@@ -6,9 +6,12 @@ const REPOSITORY = "SALLYPORT_PLATFORM_IMAGE_REPOSITORY";
 const AUTH = "SALLYPORT_PLATFORM_IMAGE_REGISTRY_AUTH_FILE";
 
 describe("the settings of operators' images", () => {
-  it("need the image and the tool; a registry is for those who have one", () => {
+  it("need the image; the tool is where the platform's image has it; a registry is for those who have one", () => {
     expect(readPlatformConfig({}).images).toBeUndefined();
-    for (const name of Object.keys(BOTH)) expect(readPlatformConfig({ [name]: "/x" }).images).toBeUndefined();
+    const { SALLYPORT_PLATFORM_IMAGE_TOOL: tool, SALLYPORT_PLATFORM_OPERATOR_IMAGE: base } = BOTH;
+    expect(readPlatformConfig({ SALLYPORT_PLATFORM_IMAGE_TOOL: tool }).images).toBeUndefined();
+    const images = readPlatformConfig({ SALLYPORT_PLATFORM_OPERATOR_IMAGE: base }).images;
+    expect(images).toEqual({ base: "/image", tool: "/app/plugin-layer", registry: undefined });
     expect(readPlatformConfig(BOTH).images).toEqual({ base: "/image", tool: "/plugin-layer", registry: undefined });
     const repository = "registry.example.com:5000/team/operators";
     expect(readPlatformConfig({ ...BOTH, [REPOSITORY]: repository, [AUTH]: "/auth.json" }).images?.registry).toEqual({

@@ -26,8 +26,8 @@ export const IMAGE_SETTINGS = {
   },
   imageTool: {
     env: "SALLYPORT_PLATFORM_IMAGE_TOOL",
-    default: "",
-    doc: "Path of the program plugin-layer, which makes and pushes those images. Empty: builders outside make them.",
+    default: "/app/plugin-layer",
+    doc: "Path of the program plugin-layer, which makes and pushes those images. The platform's image has it at the default.",
   },
   imageRepository: {
     env: "SALLYPORT_PLATFORM_IMAGE_REPOSITORY",
@@ -54,13 +54,15 @@ export function readImageBuilding(
   fail: (setting: SettingRow, expected: string) => void,
 ): ImageBuilding | undefined {
   const { operatorImage, imageTool, imageRepository, imageRegistryAuthFile } = IMAGE_SETTINGS;
-  const [base, tool, repository, authFile] = [operatorImage, imageTool, imageRepository, imageRegistryAuthFile].map(
-    text,
-  );
+  const [base, repository, authFile] = [operatorImage, imageRepository, imageRegistryAuthFile].map(text);
   if (repository && (repository.length > MAX_REPOSITORY_LENGTH || !REPOSITORY.test(repository))) {
     fail(imageRepository, "a host and a path in lower case, such as registry.example.com/operators");
   }
   if (authFile && !repository) fail(imageRepository, `set with ${imageRegistryAuthFile.env}`);
-  if (!base || !tool) return undefined;
-  return { base, tool, registry: repository ? { repository, authFile: authFile || undefined } : undefined };
+  if (!base) return undefined;
+  return {
+    base,
+    tool: text(imageTool),
+    registry: repository ? { repository, authFile: authFile || undefined } : undefined,
+  };
 }

@@ -69,7 +69,7 @@ onEachDatabase(
           plugins: {
             search: {
               version: "1.0.0",
-              operations: { reindex: { enabled: true, tier: "mutating", scope: "namespaced", rules: RULES } },
+              operations: { reindex: { enabled: true, tier: "mutating", rules: RULES } },
             },
           },
         },

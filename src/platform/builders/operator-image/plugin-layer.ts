@@ -1,7 +1,7 @@
 import canonicalize from "canonicalize";
 import { METADATA_FILE, MODULE_FILE } from "../../../plugins/metadata.ts";
 import { MAX_MODULE_BYTES } from "../../../plugins/module-imports.ts";
-import { BundleError, withBundleFile } from "../../areas/operations/bundles/stored-bundle.ts";
+import { BundleError, bundleFile } from "../../areas/operations/bundles/stored-bundle.ts";
 import type { CustomPluginRow } from "../../database/tables/operations.ts";
 import { type TarWriter, writeTar } from "../../kernel/tar.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
@@ -61,14 +61,8 @@ async function writePlugin(
   await tar.file({ name: `${folder}${METADATA_FILE}`, size: take(about.length) }, [about]);
   try {
     if (bundle === null) throw new BundleError("was not kept when it was registered");
-    const file = { name: MODULE_FILE, maxBytes: MAX_MODULE_BYTES };
-    await withBundleFile(
-      store,
-      bundle,
-      file,
-      async ({ size, open }) => tar.file({ name: `${folder}${MODULE_FILE}`, size: take(size) }, await open()),
-      signal,
-    );
+    const module = await bundleFile(store, bundle, { name: MODULE_FILE, maxBytes: MAX_MODULE_BYTES }, signal);
+    await tar.file({ name: `${folder}${MODULE_FILE}`, size: take(module.length) }, [module]);
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     const what = `plugin ${name} cannot be baked: its bundle ${error.message}`;

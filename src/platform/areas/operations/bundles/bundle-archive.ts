@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { crc32 } from "node:zlib";
 import { type Entry, openPromise, type ZipFile } from "yauzl";
 import { MAX_METADATA_BYTES, METADATA_FILE } from "../../../../plugins/metadata.ts";
 import type { Issue } from "../../../kernel/errors.ts";
@@ -33,28 +34,33 @@ export async function readArchive(file: string): Promise<Archive> {
   }
 }
 
-/** One file of an archive, as it states its size. The content fails at the first byte beyond that. */
-export interface ArchiveFile {
-  readonly size: number;
-  open(): Promise<Readable>;
-}
-
-/** Gives `work` the file of that name; undefined when there is none. */
-export async function withArchiveFile<T>(
-  file: string,
-  name: string,
-  work: (found: ArchiveFile) => Promise<T>,
-): Promise<T | undefined> {
-  const zip = await openPromise(file, { lazyEntries: true, strictFileNames: true, autoClose: false });
+/** One file of an archive, whole; or why there is none, in words that complete "the bundle …". */
+export async function fileIn(
+  archive: string,
+  { name, maxBytes }: { readonly name: string; readonly maxBytes: number },
+): Promise<Buffer | string> {
+  const zip = await openPromise(archive, { lazyEntries: true, strictFileNames: true, autoClose: false });
   try {
     for await (const entry of zip.eachEntry()) {
       if (entry.fileName !== name) continue;
-      return await work({ size: entry.uncompressedSize, open: () => zip.openReadStreamPromise(entry) });
+      if (entry.uncompressedSize > maxBytes) return `has a ${name} over ${maxBytes / 1024 ** 2} MiB`;
+      return await whole(zip, entry);
     }
-    return undefined;
+    return `has no ${name}`;
   } finally {
     zip.close();
   }
+}
+
+async function whole(zip: ZipFile, entry: Entry): Promise<Buffer | string> {
+  try {
+    const bytes = await bytesOf(await zip.openReadStreamPromise(entry));
+    if (crc32(bytes) === entry.crc32) return bytes;
+  } catch (error) {
+    // The disk's, which another try may read. All else is of what lies in the archive.
+    if (error instanceof Error && "syscall" in error) throw error;
+  }
+  return `has a ${entry.fileName} that is damaged`;
 }
 
 function unfit(message: string): Archive {

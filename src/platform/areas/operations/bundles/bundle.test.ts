@@ -74,7 +74,7 @@ describe("the metadata of a plugin that operators run", () => {
     ...{ name: "shop", version: "1.0.0", tier: "mutating", module: "plugin.mjs" },
     operations: [
       {
-        ...{ name: "reindex", scope: "namespaced", description: "", timeLimitSeconds: 60, result: {} },
+        ...{ name: "reindex", description: "", timeLimitSeconds: 60, result: {} },
         paramsSchema: { type: "object", required: ["namespace"], properties: { namespace: { type: "string" } } },
         rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }],
         ...change,
@@ -94,21 +94,18 @@ describe("the metadata of a plugin that operators run", () => {
     ["another tier than it is registered with", runnable({}, { tier: "read-only" }), "metadata/tier"],
     ["another plugin", runnable({}, { name: "other" }), "metadata/name"],
     ["an unknown key", runnable({}, { binaries: {} }), "metadata/binaries"],
+    ["objects without a namespace", runnable({ scope: "cluster" }), "metadata/operations/0/scope"],
   ])("%s", (_, value, at) => {
     expect(issuesOf(value)).toEqual(at === undefined ? [] : [at]);
   });
 
-  it("needs the module in the archive, and keeps the scope", () => {
+  it("needs the module in the archive", () => {
     const issues = [{ path: "metadata/module", message: "is not in the archive" }];
     expect(() => readMetadata(runnable(), plugin, new Set(["metadata.json"]))).toThrow(
       expect.objectContaining({ detail: { context: { issues } } }),
     );
-    const params = { type: "object", required: ["name"], properties: { name: { type: "string" } } };
-    const rules = [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }];
-    const wide = runnable({ scope: "cluster", paramsSchema: params, rules });
     const files = new Set(["metadata.json", "plugin.mjs"]);
-    expect(readMetadata(wide, plugin, files)).toMatchObject([{ name: "reindex", scope: "cluster", tier: "mutating" }]);
-    expect(readMetadata(runnable(), plugin, files)[0]).not.toHaveProperty("scope");
+    expect(readMetadata(runnable(), plugin, files)).toMatchObject([{ name: "reindex", tier: "mutating" }]);
   });
 });
 

@@ -75,9 +75,8 @@ function readRunnable(
       : [{ path: "metadata/module", message: "is not in the archive" }]),
   ];
   if (issues.length > 0) throw unfit(issues);
-  return metadata.operations.map(({ name, tier, scope, description, paramsSchema }) => ({
+  return metadata.operations.map(({ name, tier, description, paramsSchema }) => ({
     ...{ name, tier, description, paramsSchema: { ...paramsSchema } },
-    ...(scope === "cluster" && { scope }),
   }));
 }
 

@@ -19,7 +19,6 @@ export function metadataOf(name: string, version = "1.0.0") {
     operations: [
       {
         name: "reindex",
-        scope: "namespaced",
         description: "Rebuilds the search index.",
         paramsSchema: { type: "object", required: ["namespace"], properties: { namespace: { type: "string" } } },
         rules: RULES,

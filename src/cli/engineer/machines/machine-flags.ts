@@ -1,13 +1,7 @@
-import { type ParseArgsConfig, parseArgs } from "node:util";
 import { durationMs } from "../../../base/settings.ts";
 import { UsageError } from "../../kernel/command.ts";
-import { parsed } from "../../services/service-command.ts";
+import { type Flags, SESSION_FLAGS, type Typed, typedOf } from "../typed.ts";
 
-const COMMON = {
-  output: { type: "string", short: "o" },
-  profile: { type: "string" },
-  workspace: { type: "string" },
-} as const;
 const FOLLOW = { watch: { type: "boolean" }, timeout: { type: "string" } } as const;
 const ASK = { reason: { type: "string" } } as const;
 const MINT = {
@@ -17,7 +11,7 @@ const MINT = {
   print: { type: "boolean" },
 } as const;
 
-const FLAGS: Readonly<Record<string, NonNullable<ParseArgsConfig["options"]>>> = {
+const FLAGS: Readonly<Record<string, Flags>> = {
   list: { watch: { type: "boolean" } },
   "token create": MINT,
   "token rotate": { ...MINT, grace: { type: "string" } },
@@ -25,26 +19,11 @@ const FLAGS: Readonly<Record<string, NonNullable<ParseArgsConfig["options"]>>> =
   remove: { ...FOLLOW, ...ASK, "accept-stale": { type: "boolean" } },
 };
 
-/** What was typed after a verb of `machines`. */
-export interface Typed {
-  readonly words: readonly string[];
-  text(flag: string): string | undefined;
-  has(flag: string): boolean;
-}
-
 /** @throws UsageError for a flag that the verb does not have, and for another number of words than `words` */
-export function typedOf(verb: string, args: readonly string[], words: readonly string[]): Typed {
-  const options: NonNullable<ParseArgsConfig["options"]> = { ...COMMON, ...FLAGS[verb] };
-  const config = { args: [...args], options, allowPositionals: true } as const;
-  const { values, positionals } = parsed(`machines ${verb}`, () => parseArgs(config));
-  if (positionals.length !== words.length) {
-    throw new UsageError(`usage: sallyport machines ${verb} ${words.join(" ")}; see its --help`);
-  }
-  const text = (flag: string): string | undefined => {
-    const value = values[flag];
-    return typeof value === "string" ? value : undefined;
-  };
-  return { words: positionals, text, has: (flag) => values[flag] === true };
+export function machineTyped(verb: string, args: readonly string[], words: readonly string[]): Typed {
+  const typed = typedOf(`machines ${verb}`, args, { ...SESSION_FLAGS, ...FLAGS[verb] });
+  if (typed.words.length === words.length) return typed;
+  throw new UsageError(`usage: sallyport machines ${verb} ${words.join(" ")}; see its --help`);
 }
 
 /** Whole seconds of a flag such as `--deadline 1h`; undefined when it was not given. @throws UsageError */
