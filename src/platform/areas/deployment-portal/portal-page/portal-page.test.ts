@@ -27,7 +27,7 @@ onEachDatabase(
       return answer.body as { readonly token: string; readonly deploymentLink: string };
     }
 
-    /** What the entry page's script does, or a person without scripts. */
+    /** What a person does on the entry page. */
     async function openedWith(token: string, browser = new TestBrowser()): Promise<Seen> {
       const entry = await browser.get(new URL("/deploy", world.platform.url));
       return browser.submit(entry, { token }, "/deploy");
