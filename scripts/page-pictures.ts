@@ -52,8 +52,10 @@ async function picture(of: BrowserContext, file: string, address: string, size: 
   await page.setViewportSize(size);
   await page.goto(address);
   await page.getByRole("heading", { level: 1 }).waitFor();
-  // The entry page of a link leads on by itself.
-  await page.waitForURL((at) => at.pathname !== "/deploy");
+  if (new URL(page.url()).pathname === "/deploy") {
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.waitForURL((at) => at.pathname !== "/deploy");
+  }
   await page.screenshot({ path: join(OUT, file) });
   await page.close();
 }

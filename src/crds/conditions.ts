@@ -131,6 +131,8 @@ const ROLLOUT_CONDITIONS = {
     "Paused",
     "WindowClosed",
     "AnotherRuns",
+    /** What held it up is over, and its plan is too old. */
+    "PlannedAgain",
     "InProgress",
     "AllApplied",
     "ApplyFailed",

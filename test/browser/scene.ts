@@ -8,7 +8,7 @@ const SIZE = { width: 1000, height: 800 };
 
 /**
  * One person's browser window, and all that goes wrong in it: errors on the console, exceptions, breaches of the
- * Content-Security-Policy, and requests to hosts that the scene does not name.
+ * Content-Security-Policy, requests to hosts that the scene does not name, and a focus that Tab moves and nothing shows.
  */
 export class Scene {
   readonly page: Page;
@@ -113,7 +113,8 @@ export class Scene {
 
   async #tabTo(name: string | RegExp): Promise<void> {
     for (let count = 0; count < 60; count += 1) {
-      const focused = (await this.page.evaluate(FOCUSED)) as { readonly name: string } | null;
+      const focused = (await this.page.evaluate(FOCUSED)) as { readonly name: string; readonly isSeen: boolean } | null;
+      if (focused?.isSeen === false) this.troubles.push(`the focus is not seen on: ${focused.name}`);
       if (focused !== null && (typeof name === "string" ? focused.name === name : name.test(focused.name))) return;
       await this.page.keyboard.press("Tab");
     }
@@ -125,13 +126,18 @@ export class Scene {
   }
 }
 
-/** In the page: what has the focus, by its label or text, and whether a mark of at least 2 pixels shows it. */
+/**
+ * In the page: what has the focus, by its label, text or hint, and whether a mark of at least 2 pixels shows it. A mark around
+ * nothing is none.
+ */
 const FOCUSED = `(() => {
   const at = document.activeElement;
   if (at === null || at === document.body || at === document.documentElement) return null;
   const style = getComputedStyle(at);
-  const name = at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent ?? at.textContent;
-  const isSeen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  const { width, height } = at.getBoundingClientRect();
+  const text = at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent ?? at.textContent;
+  const name = text || at.title || at.placeholder || "";
+  const isSeen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && width > 1 && height > 1;
   return { name: name.trim(), isSeen };
 })()`;
 

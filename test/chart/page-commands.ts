@@ -13,17 +13,19 @@ export function pageCommands(page: string, heading: string): readonly string[] {
   return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands = ""]) => commands);
 }
 
-/** Runs one of them at the project's root, with these programs and nothing else of the person who runs the tests. */
-export function runCommands(
-  commands: string,
-  {
-    folders,
-    kubeconfig,
-    home,
-  }: { readonly folders: readonly string[]; readonly kubeconfig: string; readonly home: string },
-): Promise<HelmResult> {
+interface Surroundings {
+  readonly folders: readonly string[];
+  readonly kubeconfig: string;
+  readonly home: string;
+  /** Default: the project's root. */
+  readonly cwd?: string;
+}
+
+/** Runs one of them with these programs and nothing else of the person who runs the tests. */
+export function runCommands(commands: string, given: Surroundings): Promise<HelmResult> {
+  const { folders, kubeconfig, home, cwd = ROOT } = given;
   const env = { PATH: [...folders, "/usr/bin", "/bin"].join(":"), HOME: home, KUBECONFIG: kubeconfig };
-  const options = { cwd: ROOT, env, maxBuffer: 64 * 1024 ** 2, timeout: 120_000 };
+  const options = { cwd, env, maxBuffer: 64 * 1024 ** 2, timeout: 120_000 };
   return new Promise((resolve) => {
     execFile("bash", ["-euo", "pipefail", "-c", commands], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : 1, stdout, stderr });

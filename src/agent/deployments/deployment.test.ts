@@ -109,14 +109,14 @@ describe("what the customer has not answered", () => {
     expect(step({ ...waits, acquireAtMs: 0 }).do).toBe("wait");
     expect(step({ ...waits, lease: leaseAfter("renew", 0) })).toEqual({ do: "release" });
   });
-  test.each<[DeploymentStatus, DeploymentStatus]>([
-    ["pending", "pending"],
-    ["update-pending", "update-pending"],
-    ["delete-pending", "deleted"],
-  ])("in %s says %s: it moves nowhere, but does not hold up its own deletion", (status, expected) => {
+  test.each<[DeploymentStatus, DeploymentStatus, object]>([
+    ["pending", "pending", { operationId: null }],
+    ["update-pending", "update-pending", {}],
+    ["delete-pending", "deleted", {}],
+  ])("in %s says %s: it moves nowhere, but does not hold up its own deletion", (status, expected, about) => {
     expect(step({ ...waits, listed: { ...listed, status }, reportAtMs: 0 })).toEqual({
       do: "report",
-      report: { state: { status: expected } },
+      report: { state: { status: expected }, ...about },
     });
   });
   test("is not reported where a report needs a lease", () => {

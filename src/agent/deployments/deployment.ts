@@ -168,12 +168,20 @@ function reportOf(listed: ListedDeployment, release: ReleaseStep | undefined): D
   return { state: reportedState(listed), ...(release === undefined ? endsNone(listed) : { operationId: null }) };
 }
 
+const WITHOUT_UPDATE: ReadonlySet<DeploymentStatus> = new Set([
+  "pending",
+  "initial-setup",
+  "provisioning",
+  "running",
+  "refresh-failed",
+]);
+
 /**
- * An update that has come since the list was read is not this report's to end. One that the list has gets an error, which the platform
- * takes from a report on that update alone.
+ * An update that has come since the list was read is not this report's to end, nor is a setup whose release was promoted since. An
+ * update that the list has gets an error, which the platform takes from a report on that update alone.
  */
 function endsNone({ status }: ListedDeployment): Pick<DeploymentReport, "operationId"> {
-  return status === "running" || status === "refresh-failed" ? { operationId: null } : {};
+  return WITHOUT_UPDATE.has(status) ? { operationId: null } : {};
 }
 
 /**

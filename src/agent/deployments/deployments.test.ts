@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import type { DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
@@ -37,6 +37,8 @@ class World {
   /** What has this deployment's object name, though it is another's. */
   holder: ManagedDeployment | undefined;
   refuseWith: ApiError | undefined;
+  /** What the platform answers that it has, other than what was reported. */
+  knows: Partial<DeploymentState> = {};
   /** Calls that go well before it refuses. */
   takes = 0;
   renewed = true;
@@ -177,7 +179,7 @@ class World {
           this.done.push(`report ${body.state.status}${body.session === undefined ? "" : " under lease"}`);
           return {
             success: true,
-            current: { ...body.state, status: body.state.status as DeploymentStatus },
+            current: { ...body.state, status: body.state.status as DeploymentStatus, ...this.knows },
           };
         },
       },
@@ -230,6 +232,18 @@ describe("a deployment", () => {
       "report provisioning under lease",
       "report running under lease",
     ]);
+  });
+
+  test("whose setup is told while a release is promoted learns of that by the answer, and tells at once that none installs it", async () => {
+    world = new World({ status: "pending" });
+    world.knows = { status: "pending", targetRelease: { releaseId: "rel_2", version: "2" } };
+    await world.run();
+    await world.run();
+    expect(world.done.slice(3)).toEqual(["report running under lease", "report pending under lease"]);
+    const [early, told] = world.bodies;
+    // From before the release was promoted: the platform takes it for no end of that release's setup.
+    expect([early?.operationId, early?.state.error]).toEqual([null, undefined]);
+    expect(told?.state.error).toMatchObject({ code: "RUNNER_DISABLED", message: expect.stringContaining("rel_2") });
   });
 
   test("is renewed and reported every minute", async () => {

@@ -153,7 +153,8 @@ export class Deployments {
     const isLeased = lease !== undefined;
     memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
     const news = listed && runner?.news(listed, isLeased);
-    noticed(memory, JSON.stringify([accepted, this.#options.ports.offered(id), news]));
+    const wanted = listed?.desiredReleaseId;
+    noticed(memory, JSON.stringify([accepted, this.#options.ports.offered(id), wanted, news]));
     memory.accepted = accepted;
     return {
       listed,

@@ -25,7 +25,7 @@ export interface ReportPace {
   /** Reports of what got worse, within the last minute. */
   earlyAtMs: readonly number[];
   reportedAtMs: number;
-  /** What the customer accepts and offers, and how its rollouts go, as one text, at the last look; undefined before the first. */
+  /** What the customer accepts and offers, which release is wanted, and how its rollouts go, as one text, at the last look; undefined before the first. */
   customer: string | undefined;
   /** The platform takes nothing of this deployment's resources before. */
   heldUntilMs: number | undefined;
@@ -50,7 +50,8 @@ export function newPace(): ReportPace {
 
 /**
  * A deployment that is accepted or not any more, and a capability that comes or goes, such as that of machines with their
- * pool, are reported at once: until then the platform refuses what works, or takes what does not.
+ * pool, are reported at once: until then the platform refuses what works, or takes what does not. So is a release that is wanted newly: the
+ * vendor waits for a word on it.
  */
 export function noticed(pace: ReportPace, customer: string): void {
   if (customer !== pace.customer) pace.reportAtMs = 0;

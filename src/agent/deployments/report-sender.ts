@@ -116,7 +116,8 @@ export class ReportSender {
       log.info({ deploymentId: id }, "the platform asks for all resources again");
       pace.lookAtMs = clock.monotonicMs();
     }
-    snapshot.update(isRunner ? afterAnswer(listed, current) : { ...listed, status: current.status });
+    // Also without a runner: what is wanted here and not installed is told as that, from the next report on.
+    snapshot.update(afterAnswer(listed, current));
     // More steps that may not be skipped follow at once.
     const moves = current.status !== listed.status && current.status !== "running";
     if (moves && (isRunner || listed.model === "push")) pace.reportAtMs = 0;

@@ -3,6 +3,7 @@ import { type AccessGrant, accessGrants, MAX_REASON } from "../../crds/kinds/acc
 import { type DebugSession, debugSessions } from "../../crds/kinds/debug-session.ts";
 import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../../crds/kinds/operation-policy.ts";
+import type { WindowState } from "../../operator/gate/release-windows.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { currentOf } from "./current-params.ts";
 import { CODES } from "./customer-cluster.ts";
@@ -10,7 +11,7 @@ import { decided } from "./decisions.ts";
 import { grantNamed, rolloutNamed } from "./grants.ts";
 import { openSessions, sessionsTable } from "./inside.ts";
 import { commandsWith } from "./plugin-commands.ts";
-import { policyVerdict, verdictText } from "./policy-verdict.ts";
+import { policyVerdict, verdictText, waitsForWindows } from "./policy-verdict.ts";
 import { listed, requestsTable, waitingRequests } from "./requests.ts";
 import { planText, shownPlan } from "./shown-plan.ts";
 import { rolloutText, shownRollout } from "./shown-rollout.ts";
@@ -119,19 +120,24 @@ async function timeline({ client, namespace, words: [id = ""], signal }: Asked):
   return { value, text: () => timelineTable(value) };
 }
 
-async function policyTest({ client, namespace, words: [test, command = ""], flags, signal }: Asked): Promise<Answer> {
+async function policyTest({ client, namespace, words, flags, signal, now }: Asked): Promise<Answer> {
+  const [test, command = ""] = words;
   if (test !== "test") throw new UsageError(`there is no policy ${test}; there is policy test`);
   if (!/^[a-z0-9-]+\/[a-z0-9-]+$/.test(command)) throw new UsageError("a command is PLUGIN/OPERATION");
-  const params = paramsOf(flags.params);
+  const question = { command, params: paramsOf(flags.params), deploymentId: flags.deployment ?? "" };
   const policies = await listed<OperationPolicy>(client, operationPolicies, namespace, signal);
-  const value = policyVerdict(
-    policies,
-    command,
-    params,
-    flags.deployment ?? "",
-    await commandsWith(client, command, signal),
-  );
+  const windows = waitsForWindows(command) ? await windowsOf(policies, now) : undefined;
+  const value = policyVerdict(policies, question, await commandsWith(client, command, signal), windows);
   return { value, text: () => verdictText(value) };
+}
+
+/** Undefined: no policy has any, and any time is good. */
+async function windowsOf(policies: readonly OperationPolicy[], now: Date): Promise<WindowState | undefined> {
+  const specs = policies.map(({ spec }) => spec);
+  if (specs.every(({ releaseWindows }) => releaseWindows === undefined)) return undefined;
+  // Loaded here: the other commands have no use for schedules.
+  const { windowState } = await import("../../operator/gate/release-windows.ts");
+  return windowState(specs, now);
 }
 
 function paramsOf(text: string | undefined): Readonly<Record<string, unknown>> {

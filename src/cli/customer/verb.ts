@@ -14,6 +14,7 @@ export interface Asked {
   /** The command's own flags. */
   readonly flags: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  readonly now: Date;
 }
 
 /** One question, or one patch. */
@@ -78,7 +79,7 @@ async function run(verb: Verb, usage: string, args: readonly string[], signal: A
     format === "table" ? text(systemClock.wallNow()) : render(value, format);
   const out = (text: string): void => void process.stdout.write(text);
   await inCluster({ kubeconfig, context }, async (client) => {
-    const answer = () => verb.answer({ client, namespace, words, flags, signal });
+    const answer = () => verb.answer({ client, namespace, words, flags, signal, now: systemClock.wallNow() });
     if (verb.follows === true) await follow(answer, show, out, signal);
     else out(show(await answer()));
   });

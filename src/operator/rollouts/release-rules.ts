@@ -118,7 +118,7 @@ function metadataProblems({ metadata }: ReleaseManifest): readonly string[] {
 }
 
 /** The template of the pods that the object runs; undefined: it runs none. */
-function templateOf(manifest: ReleaseManifest): Node | undefined {
+export function templateOf(manifest: ReleaseManifest): Node | undefined {
   const { kind, spec } = manifest;
   if (kind === "Pod") return nodeAt(manifest);
   const template = kind === "CronJob" ? nodeAt(spec, "jobTemplate", "spec", "template") : nodeAt(spec, "template");

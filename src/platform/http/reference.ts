@@ -47,8 +47,8 @@ const PAGE = `<!doctype html>
 /**
  * `defaultModelsExpandDepth` 0: the list of all schemas is closed until a reader opens it, because drawing it takes a
  * browser seconds. `syntaxHighlight` false: its colours are too faint. `validatorUrl` null: the viewer would otherwise
- * send the document's address to a server of its authors. The viewer gives some choices no name, and a screen reader
- * could not tell what they choose.
+ * send the document's address to a server of its authors. The viewer gives some choices no name, or all of them the same one,
+ * and a screen reader could not tell what they choose.
  */
 const START = `SwaggerUIBundle({
   url: "v1/openapi.json",
@@ -62,15 +62,25 @@ const START = `SwaggerUIBundle({
   persistAuthorization: false,
   syntaxHighlight: false,
 });
-const NAMES = { "#servers": "Server", ".examples-select-element": "Example" };
+const NAMES = {
+  "#servers": () => "Server",
+  ".examples-select-element": () => "Example",
+  ".operation-filter-input": () => "Filter by tag or path",
+  ".expand-operation": (button) => "Operations of " + button.closest("[data-tag]").dataset.tag,
+};
 new MutationObserver(() => {
-  for (const [which, name] of Object.entries(NAMES)) {
-    for (const each of document.querySelectorAll(which + ":not([aria-label])")) each.setAttribute("aria-label", name);
+  for (const [which, nameOf] of Object.entries(NAMES)) {
+    for (const each of document.querySelectorAll(which + ":not([aria-label])")) {
+      each.setAttribute("aria-label", nameOf(each));
+    }
   }
 }).observe(document.getElementById("reference"), { childList: true, subtree: true });
 `;
 
-/** What the viewer's own colours lack: 4.5 to 1 between text and background, and a mark on what has the focus. */
+/**
+ * What the viewer's own style lacks: 4.5 to 1 between text and background, and a mark on what has the focus, of which some parts
+ * have their own, fainter one, and one is shown to a mouse alone.
+ */
 const READABLE = `
 .swagger-ui .info .title small { background: #4b5563; }
 .swagger-ui .info .title small.version-stamp { background: #3f6212; }
@@ -91,7 +101,9 @@ const READABLE = `
 .swagger-ui .opblock .opblock-summary { flex-wrap: wrap; }
 .swagger-ui .opblock, .swagger-ui .opblock-body, .swagger-ui .opblock-summary-path { max-width: 100%; overflow-x: auto; overflow-wrap: anywhere; }
 .swagger-ui .filter .operation-filter-input { width: 100%; box-sizing: border-box; }
-.swagger-ui :focus-visible { outline: 3px solid #b45309; outline-offset: 2px; }
+.swagger-ui :focus-visible, .swagger-ui .link:focus-visible,
+.swagger-ui .opblock .opblock-summary-control:focus-visible { outline: 3px solid #b45309; outline-offset: 2px; }
+.swagger-ui .opblock .opblock-summary .view-line-link.copy-to-clipboard:focus-within { width: 24px; margin: 0 5px; transition: none; }
 `;
 
 /**

@@ -37,10 +37,12 @@ export function notFound(resource: string): PlatformError {
   });
 }
 
-export function invalidTransition(from: string, to: string, allowed: readonly string[]): PlatformError {
+/** @param hint what to do instead */
+export function invalidTransition(from: string, to: string, allowed: readonly string[], hint?: string): PlatformError {
   return new PlatformError("INVALID_STATE_TRANSITION", {
     message: `cannot go from ${from} to ${to}`,
     context: { from, to, allowed },
+    ...(hint !== undefined && { hint }),
   });
 }
 

@@ -134,6 +134,23 @@ test("a policy is tried out, and names the rule that decides", async () => {
     decision: "manual",
   });
   expect(await sallyport("policy test scale")).toMatchObject({ code: 2 });
+  expect(await said("policy test release/update")).not.toContain("window");
+  // Of which one at least is a year away.
+  const releaseWindows = ["0 0 1 1 *", "0 0 1 7 *"].map((schedule) => ({
+    ...{ schedule, durationMinutes: 1, timeZone: "UTC" },
+  }));
+  const policy = (more: object) =>
+    cluster().apply([
+      {
+        ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "OperationPolicy" },
+        ...{ metadata: { name: "freeze", namespace: GRANTS }, spec: more },
+      },
+    ]);
+  await policy({ releaseWindows });
+  expect(await said("policy test release/update")).toMatch(
+    /^release\/update \(mutating\): manual, it waits for an approval\n {2}but no window for releases is open now: the next opens at 20\d\d-0[17]-01T00:00:00.000Z\n/,
+  );
+  expect(await said("policy test release/rollback")).not.toContain("window");
 });
 
 test("nothing that the person may not do is done, and the exit code says so", async () => {

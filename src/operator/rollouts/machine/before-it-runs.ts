@@ -64,7 +64,7 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
   }
   // Objects that are to be taken over change what is shown: the approver is to see that plan. A pause changes nothing of it.
   const takesOverMore = takeOverOf(spec) > (status?.plannedTakeOver ?? 0);
-  if (spec.approvedDigest === undefined && takesOverMore) return planAgain("what is asked for has changed");
+  if (spec.approvedDigest === undefined && takesOverMore) return planAgain(facts, "what is asked for has changed");
   // Without a digest no plan was shown, also where a policy says auto: objects of the customer are in the way.
   if (status?.plannedDigest === undefined) {
     return planAgeMs(facts) < TAKE_OVER_LOOK_MS ? wait(untilDeadline(facts)) : planning(facts);
@@ -83,7 +83,7 @@ export function queued(facts: RolloutFacts): RolloutStep {
     ]);
   }
   const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
-  if (is !== "given") return planAgain("it has to be approved anew");
+  if (is !== "given") return planAgain(facts, "it has to be approved anew");
   if (accepted.length === 0) return unaccepted(facts);
   if (obstacle !== undefined) return held(obstacle);
   if (spec.pausedReason !== undefined) {
@@ -95,7 +95,7 @@ export function queued(facts: RolloutFacts): RolloutStep {
     const message = `${running.metadata.name} changes the same objects`;
     return wait(untilDeadline(facts), [said, ["Applied", "False", "AnotherRuns", message]]);
   }
-  if (!isPlanFresh(facts)) return planAgain("the last plan is too old to be applied");
+  if (!isPlanFresh(facts)) return planAgain(facts, "the last plan is too old to be applied");
   const startedAt = timestamp(now);
   const until = timestamp(new Date(Date.parse(startedAt) + RUNS_AT_MOST_MS));
   return {

@@ -215,3 +215,22 @@ test("a claim runs for two hours from now", () => {
     fields: { startedAt: "2026-01-01T10:00:00Z", until: "2026-01-01T12:00:00Z", waveOf: "1/2" },
   });
 });
+
+test("what held it up is said no longer than it holds: a window that opens is not still to open while a plan is made", () => {
+  const waiting = nextRolloutStep(facts("Queued", { policy: auto, window: { isOpen: false, opensAt: NOW } }));
+  const held = waiting.do === "wait" ? (waiting.said.find(([type]) => type === "Applied") ?? []) : [];
+  const [type = "", status = "", reason = "", message = ""] = held;
+  expect(message).toContain("the next opens at 2026-01-01T10:00:00Z");
+  const conditions = [{ type, status, reason, message, lastTransitionTime: at(-1) }] as NonNullable<
+    RolloutStatus["conditions"]
+  >;
+  expect(nextRolloutStep(facts("Queued", { policy: auto, status: { plannedAt: at(-6), conditions } }))).toMatchObject({
+    to: "Planning",
+    said: [
+      ["Applied", "Unknown", "PlannedAgain", "it is planned once more before it is applied"],
+      ["Planned", "Unknown", "InProgress", "the last plan is too old to be applied"],
+    ],
+  });
+  const neverHeld = nextRolloutStep(facts("Queued", { policy: auto, status: { plannedAt: at(-6) } }));
+  expect(neverHeld).toMatchObject({ said: [["Planned", "Unknown", "InProgress", expect.anything()]] });
+});

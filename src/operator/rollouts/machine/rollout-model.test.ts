@@ -116,7 +116,7 @@ async function play(scene: Scene, crashes: readonly Crash[]): Promise<RolloutWor
   return it;
 }
 
-const HOLDS = ["AnotherRuns", "Paused", "WindowClosed", "RuleMissing"];
+const HOLDS = ["AnotherRuns", "Paused", "WindowClosed", "PlannedAgain", "RuleMissing"];
 
 /** Everything that is to be the same with and without crashes. Messages and times are not. */
 function outcome(it: RolloutWorld): object {

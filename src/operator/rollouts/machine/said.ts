@@ -1,6 +1,15 @@
 import type { Rollout, RolloutSpec } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
-import { type Fields, go, type RolloutFacts, type RolloutStep, type Said, type Wait, wait } from "./rollout-step.ts";
+import {
+  conditionOf,
+  type Fields,
+  go,
+  type RolloutFacts,
+  type RolloutStep,
+  type Said,
+  type Wait,
+  wait,
+} from "./rollout-step.ts";
 
 const AFTER_OBSTACLE_MS = 5_000;
 /** Objects that one message names. */
@@ -13,8 +22,16 @@ export function atWave({ now }: Pick<RolloutFacts, "now">, wave: number, waves: 
   return { wave, waves, waveOf: `${Math.min(wave + 1, waves)}/${waves}`, waveStartedAt: timestamp(now) };
 }
 
-export function planAgain(message: string): RolloutStep {
-  return go("Planning", [["Planned", "Unknown", "InProgress", message]], { approvalLine: undefined });
+/** What held it up, such as a window that "opens next at" a time, is not said any more: it would be of the past. */
+export function planAgain({ rollout }: Pick<RolloutFacts, "rollout">, message: string): RolloutStep {
+  const wasHeld = conditionOf(rollout, "Applied")?.status === "False";
+  const said: readonly Said[] = [
+    ...(wasHeld
+      ? ([["Applied", "Unknown", "PlannedAgain", "it is planned once more before it is applied"]] as const)
+      : []),
+    ["Planned", "Unknown", "InProgress", message],
+  ];
+  return go("Planning", said, { approvalLine: undefined });
 }
 
 export function held(obstacle: string, said: readonly Said[] = []): Wait {

@@ -8,6 +8,7 @@ import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { followedRelease, requireDeployable } from "./create/releases.ts";
 import { changeByRequest, targetColumns } from "./lifecycle/change.ts";
+import { INSTEAD } from "./lifecycle/hints.ts";
 import { servingManager } from "./lifecycle/manager.ts";
 import { newRelease, wish } from "./lifecycle/new-release.ts";
 import { canRetry, nextStatus } from "./lifecycle/status.ts";
@@ -102,7 +103,7 @@ export async function deleteDeployment(
 /** Marks the deployment for a retry. Its status changes when a manager acquires or reports it. */
 export async function retryDeployment(call: Context, id: string): Promise<void> {
   const row = await getDeployment(call, id);
-  if (!canRetry(row.status)) throw invalidTransition(row.status, "retry", []);
+  if (!canRetry(row.status)) throw invalidTransition(row.status, "retry", [], INSTEAD[row.status]);
   const attemptedReleaseId = row.desired_release_id ?? row.current_release_id;
   // No attempt has failed there that could be made again: what is installed is applied anew, which is an update of its own.
   const isOfInstalled = row.status === "refresh-failed" && row.current_release_id !== null;
@@ -116,7 +117,7 @@ export async function redeployDeployment(call: Context, id: string): Promise<Upd
   const row = await getDeployment(call, id);
   // What has drifted is put right by the same release again.
   if (row.status !== "running" && row.status !== "refresh-failed") {
-    throw invalidTransition(row.status, "update-pending", []);
+    throw invalidTransition(row.status, "update-pending", [], INSTEAD[row.status]);
   }
   const next = appliedAnew(call, row);
   const data = { releaseId: row.current_release_id };

@@ -26,3 +26,28 @@ it.each<[string, DeploymentStatus, DeploymentStatus, string | null | undefined, 
 ])("a report %s", (_, from, to, operationId, kind) => {
   expect(verdict(from, to, operationId)).toBe(kind);
 });
+
+const setup = (from: DeploymentStatus, desired: string | null, current: string | undefined, operationId?: null) => {
+  const state: DeploymentState = {
+    ...{ status: "running", platform: "kubernetes", protocolVersion: 1 },
+    ...(current !== undefined && { currentRelease: { releaseId: current, version: null } }),
+  };
+  const row = {
+    ...{ status: from, current_release_id: null, desired_release_id: desired, retry_requested: false },
+    ...{ deployment_model: "pull" as const, update_state: null },
+  };
+  return judge(row, state, AT, operationId);
+};
+
+it.each<DeploymentStatus>(["pending", "initial-setup", "provisioning"])(
+  "a report that %s runs, from before a release was promoted, ends no setup of that release",
+  (from) => {
+    expect(setup(from, "rel_2", undefined, null)).toEqual({ kind: "ignored" });
+    expect(setup(from, null, undefined, null)).toMatchObject({ kind: "applied", next: { status: "running" } });
+    expect(setup(from, "rel_2", "rel_2", null)).toMatchObject({
+      kind: "applied",
+      next: { current_release_id: "rel_2", desired_release_id: null },
+    });
+    expect(setup(from, "rel_2", undefined).kind).toBe("applied");
+  },
+);

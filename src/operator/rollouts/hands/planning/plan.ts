@@ -8,6 +8,7 @@ import type { RuleProblem } from "../../release-rules.ts";
 import type { Intent, Planned } from "../hands.ts";
 import type { SecretCopy } from "../release-secrets.ts";
 import { borrowed } from "./borrowed.ts";
+import { imagesOf } from "./images.ts";
 
 /** What a plan may say; the schema of Rollout has the same bounds. */
 const MAX_CHANGES = 100;
@@ -59,6 +60,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   const copied = copies.map(({ ref }) => ref);
   const fresh = [...created, ...adopted.map(({ ref }) => ref)];
   const { read, accounts } = borrowed([...intent.objects, ...adopted], fresh, copied);
+  const running = new Set([...fresh, ...[...changed, ...recreated].map(({ ref }) => ref)]);
   const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
   // What is lost first, and what comes anew last: a release could fill the list with that.
   const lines = bounded([
@@ -71,6 +73,8 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     uses,
     met,
     accounts,
+    // No part of the digest by themselves: they are of the content.
+    imagesOf(intent.objects, running).map(({ image, refs }) => withList(`runs ${image} in `, refs, "object")),
     changed.map(({ ref, fields }) => withFields(`change ${ref}`, fields)),
     created.map((ref) => `create ${ref}`),
   ]);
@@ -107,14 +111,18 @@ export function toldOverride<O extends Override & { readonly ref: string }>({ re
   };
 }
 
-/** As many of the fields as the line has room for. */
 function withFields(head: string, fields: readonly string[]): string {
-  if (fields.length === 0) return head;
-  let line = `${head}: ${fields.join(", ")}`;
-  for (let told = fields.length - 1; line.length > MAX_LINE && told > 0; told -= 1) {
-    line = `${head}: ${fields.slice(0, told).join(", ")}, and ${fields.length - told} more ${told === fields.length - 1 ? "field" : "fields"}`;
+  return fields.length === 0 ? head : withList(`${head}: `, fields, "field");
+}
+
+/** As many of these as the line has room for. */
+function withList(head: string, items: readonly string[], word: string): string {
+  const counted = (count: number, more = ""): string => `${count} ${more}${word}${count === 1 ? "" : "s"}`;
+  let line = `${head}${items.join(", ")}`;
+  for (let told = items.length - 1; line.length > MAX_LINE && told > 0; told -= 1) {
+    line = `${head}${items.slice(0, told).join(", ")}, and ${counted(items.length - told, "more ")}`;
   }
-  return line.length > MAX_LINE ? `${head}: fields: ${fields.length}` : line;
+  return line.length > MAX_LINE ? `${head}${counted(items.length)}` : line;
 }
 
 /** Each class of lines has its share, so that none pushes another out; what one does not need is left to those after it. */

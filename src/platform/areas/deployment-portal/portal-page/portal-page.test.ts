@@ -10,6 +10,7 @@ import { onEachDatabase } from "../../../testing/harness.ts";
 import { newSite, type Site } from "../../deployments/testing/site.ts";
 import { newBuildSite } from "../../packages/testing/builds.ts";
 import { release } from "../../releases/testing/releases.ts";
+import { linesOf } from "../testing/portal-lines.ts";
 
 const run = promisify(execFile);
 const POLICY = { allowedPlatforms: ["kubernetes"], allowedSetupMethods: ["helm"] };
@@ -27,7 +28,7 @@ onEachDatabase(
       return answer.body as { readonly token: string; readonly deploymentLink: string };
     }
 
-    /** What the entry page's script does, or a person without scripts. */
+    /** What a person does on the entry page. */
     async function openedWith(token: string, browser = new TestBrowser()): Promise<Seen> {
       const entry = await browser.get(new URL("/deploy", world.platform.url));
       return browser.submit(entry, { token }, "/deploy");
@@ -213,12 +214,6 @@ onEachDatabase(
   },
   { log: pino({ level: "debug" }, { write: (line: string) => void logged.push(line) }) },
 );
-
-function linesOf({ text }: Seen): readonly string[] {
-  return [...text.matchAll(/<pre><code id="line-\d+">([^<]*)<\/code>/g)].map(([, lines = ""]) =>
-    lines.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))),
-  );
-}
 
 /** Runs the lines in a shell where `kubectl` notes its arguments and keeps what it reads. */
 async function pasted(lines: string): Promise<{ readonly said: string; readonly secret: string }> {

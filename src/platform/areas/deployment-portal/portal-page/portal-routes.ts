@@ -34,7 +34,7 @@ interface Deps extends OpenDeps {
 
 /**
  * Serves the first page of a portal behind a `deploymentLink`. The link's token stands in the fragment, which browsers
- * do not send; the entry page sends it once in a form. From then on the browser keeps it sealed in a cookie for this
+ * do not send; the entry page sends it once in a form, when a person says so. From then on the browser keeps it sealed in a cookie for this
  * link alone, and the address has only the key's public id.
  */
 export function registerPortalPage(app: FastifyInstance, open: OpenDeps): void {

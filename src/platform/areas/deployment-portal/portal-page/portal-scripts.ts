@@ -1,14 +1,24 @@
 // The scripts of the portal's pages. Each is allowed by its hash alone, so it is a constant: the pages work without them.
 
-/** Takes the token out of the address, where the browser's history would keep it, and sends it as the form does. */
+/**
+ * Takes the token out of the address, where the browser's history would keep it, into the form, and names the link. It sends
+ * nothing: another site can lead a browser here with a link of its own, and a scanner of mails runs scripts too.
+ */
 export const ENTRY_SCRIPT = `
-const token = new URLSearchParams(location.hash.slice(1)).get("token");
-if (token) {
+const [form] = document.forms;
+const take = () => {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
   history.replaceState(null, "", location.pathname);
-  const form = document.forms[0];
   form.elements.token.value = token;
-  form.submit();
-}
+  const [, keyId] = /^sp_[dg]_([0-9a-z]{12})_[0-9A-Za-z]{40}$/.exec(token) ?? [];
+  document.getElementById("typed").hidden = keyId !== undefined;
+  document.getElementById("held").hidden = keyId === undefined;
+  document.getElementById("key").textContent = keyId ?? "";
+  form.querySelector("button").focus();
+};
+addEventListener("hashchange", take);
+take();
 `;
 
 /** How often an open page looks whether something has changed. */

@@ -80,4 +80,19 @@ onEachDatabase("a retry of what is not as it was released", (world) => {
       ...{ status: "refresh-failed", retryRequested: true },
     });
   });
+
+  it("is refused with a hint what to do instead where nothing has failed, and so is a redeploy where something has", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const refused = async (verb: string) => (await site.call("POST", `/v1/deployments/${id}/${verb}`)).body;
+    expect(await refused("retry")).toMatchObject({
+      code: "INVALID_STATE_TRANSITION",
+      hint: expect.stringContaining("waits for the agent in the customer's cluster"),
+    });
+    await site.report(id, "running");
+    expect(await refused("retry")).toMatchObject({ hint: expect.stringContaining("a redeploy applies") });
+    await site.report(id, "update-pending");
+    await site.report(id, "update-failed", {}, { error });
+    expect(await refused("redeploy")).toMatchObject({ hint: "retry it: what failed is tried again" });
+  });
 });

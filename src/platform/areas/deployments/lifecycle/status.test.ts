@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../../contract/deployments/deployment-state.ts";
-import { nextStatus, type Trigger } from "./status.ts";
+import { INSTEAD } from "./hints.ts";
+import { canRetry, nextStatus, type Trigger } from "./status.ts";
 
 /** §24.4, written down again as from → to pairs by trigger: the naive twin of status.ts. */
 const PUSH_REPORTS = `
@@ -99,4 +100,10 @@ describe("deployment status", () => {
       }),
     );
   });
+});
+
+it("tells to retry where a retry is taken, and what to do instead elsewhere", () => {
+  for (const status of DEPLOYMENT_STATUSES) {
+    expect(INSTEAD[status].startsWith("retry it"), status).toBe(canRetry(status));
+  }
 });

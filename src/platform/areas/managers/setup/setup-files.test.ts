@@ -8,12 +8,15 @@ import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
+import { isLong } from "../../../../base/testing/long.ts";
 import { onEachDatabase } from "../../../testing/harness.ts";
 
 const run = promisify(execFile);
 /** Of the machine, not of the packages. */
 const TERRAFORM = "terraform";
 const hasTerraform = spawnSync(TERRAFORM, ["version"]).status === 0;
+const CFN_LINT = "cfn-lint";
+const hasCfnLint = isLong && spawnSync(CFN_LINT, ["--version"]).status === 0;
 
 const TYPES: Readonly<Record<string, string>> = {
   "/deploy": "text/html; charset=utf-8",
@@ -112,6 +115,16 @@ onEachDatabase("what a manager's setup names by address", (world) => {
       expect(parameters.SetupToken.NoEcho).toBe(true);
       // The longest that CloudFormation takes inline.
       expect(resources.BootstrapFunction.Properties.Code.ZipFile.length).toBeLessThan(4096);
+    });
+
+    // Its rules are AWS's own schemas; a stack is made nowhere.
+    it.runIf(hasCfnLint)("is taken by cfn-lint", { timeout: 120_000 }, async () => {
+      const folder = await mkdtemp(join(tmpdir(), "manager-template-"));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      const file = join(folder, "template.yaml");
+      const answer = await fetch(new URL("/setup/manager.cloudformation.yaml", world.platform.url));
+      await writeFile(file, await answer.text());
+      await expect(run(CFN_LINT, [file])).resolves.toMatchObject({ stdout: "" });
     });
 
     it("exchanges the token for the runtime key", async () => {
