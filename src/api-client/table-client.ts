@@ -29,7 +29,7 @@ const GZIP_FROM = 8_192;
 const gzip = promisify(zlib.gzip);
 
 export type TableClient<T extends Readonly<Record<string, RouteTable>>> = CallsOf<T> & {
-  /** Ends the connections that this client opened itself; calls under way fail. */
+  /** Ends its connections; calls under way fail. */
   close(): Promise<void>;
 };
 
@@ -55,13 +55,16 @@ export function clientOf<const T extends Readonly<Record<string, RouteTable>>>(
 /** Calls routes that are named when they are called: a program loads only those that it needs. */
 export interface Caller {
   call(named: NamedRoute, args: AnyArguments, signal: AbortSignal): Promise<unknown>;
-  /** Ends the connections that it opened itself; calls under way fail. */
+  /** Ends its connections; calls under way fail. */
   close(): Promise<void>;
 }
 
 export function callerOf(options: ClientOptions): Caller {
   const settings = { ...compile(options), known: new KnownAnswers() };
-  return { call: (named, args, signal) => call(settings, named, args, signal), close: settings.close };
+  return {
+    call: (named, args, signal) => call(settings, named, args, signal),
+    close: () => settings.transport.close(),
+  };
 }
 
 type Client = Settings & { readonly known: KnownAnswers };
@@ -181,7 +184,7 @@ async function observed(
   };
   let answer: Answer;
   try {
-    answer = await exchange({ ...outgoing, heard }, settings.dispatcher, settings.clock, signal);
+    answer = await exchange({ ...outgoing, heard }, settings.transport, settings.clock, signal);
   } catch (error) {
     // An abort is not reported as a failed attempt.
     if (error instanceof ApiError) tell({ ...errorFacts(error), receivedBytes: 0 });
