@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // The source is TypeScript that Node 24 runs as it is. When this is an older Node, the one that came with the packages does.
 
-import { spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import * as module from "node:module";
 import { constants, homedir } from "node:os";
@@ -19,6 +18,7 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
     process.stderr.write("sallyport needs Node 24 or newer. In a checkout, `npm install` brings one along.\n");
     process.exit(1);
   }
+  const { spawn } = await import("node:child_process");
   const child = spawn(bundled, [main, ...process.argv.slice(2)], { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, () => child.kill(name));
   // A terminal's Ctrl-C reaches the child by itself too, and a second one ends it without an orderly stop. So it is passed

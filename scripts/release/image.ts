@@ -26,7 +26,7 @@ export type SystemLayers = Partial<Record<Architecture, Uint8Array>>;
 export async function releasedImage(part: Part, systemLayers: SystemLayers, making: Making): Promise<ReleasedImage> {
   const { at, version, revision, say, signal } = making;
   const pins = systemPins();
-  const app = appOf(part, at);
+  const app = await appOf(part, at);
   const config = startOf(readFileSync(join(ROOT, "deploy/image/Dockerfile"), "utf8"), { version, revision });
   const images = [];
   const sboms: Partial<Record<Architecture, string>> = {};
@@ -45,10 +45,10 @@ export async function releasedImage(part: Part, systemLayers: SystemLayers, maki
   return { artifact: imageArtifact(images, at), sboms: sboms as Record<Architecture, string> };
 }
 
-function appOf(part: Part, at: number): readonly Entry[] {
+async function appOf(part: Part, at: number): Promise<readonly Entry[]> {
   const folder = mkdtempSync(join(tmpdir(), "sallyport-image-"));
   try {
-    assemble(ROOT, join(folder, "app"), part, at);
+    await assemble(ROOT, join(folder, "app"), part, at);
     return entriesBelow(folder);
   } finally {
     rmSync(folder, { recursive: true });
