@@ -11,6 +11,7 @@ const main = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
 
 if (Number(process.versions.node.split(".")[0]) >= 24) {
   keepCompiled();
+  resolveQuickly();
   await import(main);
 } else {
   const bundled = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
@@ -42,4 +43,19 @@ function keepCompiled() {
   } catch {
     // A home that cannot be written to: it starts slower.
   }
+}
+
+/**
+ * A relative import names a file that is there, in the source and in the packages that it uses. Node would look for each, for links
+ * on its way and for the package.json above it: a quarter of what a command of six hundred files takes to start.
+ */
+function resolveQuickly() {
+  const formats = { ts: "module-typescript", mjs: "module" };
+  module.registerHooks({
+    resolve(specifier, context, next) {
+      const [, extension] = /^\.{1,2}\/[^?#]*\.(ts|mjs)$/.exec(specifier) ?? [];
+      if (extension === undefined || !context.parentURL?.startsWith("file:")) return next(specifier, context);
+      return { url: new URL(specifier, context.parentURL).href, format: formats[extension], shortCircuit: true };
+    },
+  });
 }
