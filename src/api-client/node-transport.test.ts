@@ -83,11 +83,14 @@ describe.each(TRANSPORTS)("%s transport", (_, make) => {
   test.each(["GET", "POST", "PUT", "PATCH", "DELETE"])(
     "sends a %s with its body, and its length before",
     async (method) => {
-      const url = await plain(async (request, response) => {
-        let text = "";
-        for await (const chunk of request) text += chunk;
+      const url = await plain((request, response) => {
         const { "content-length": length, "transfer-encoding": coding, "x-of": of } = request.headers;
-        response.end(JSON.stringify([request.method, request.url, text, length, coding, of]));
+        const chunks: Buffer[] = [];
+        request.on("data", (chunk: Buffer) => chunks.push(chunk));
+        request.once("end", () => {
+          const text = Buffer.concat(chunks).toString();
+          response.end(JSON.stringify([request.method, request.url, text, length, coding, of]));
+        });
       });
       const request = get(url, { method, headers: { "x-of": "ours" }, body: '{"é":1}' });
       const answer = JSON.parse((await textOf(transport(), request)) ?? "");

@@ -3,7 +3,7 @@ import { isRecord } from "../../../base/is-record.ts";
 import type { DeploymentListItem } from "../../../contract/deployments/deployment.ts";
 import type { DeployedResource, HeartbeatView, ResourceDetail } from "../../../contract/resources/resources.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
-import { escaped, render, tableOf, Table } from "../../kernel/output.ts";
+import { escaped, render, Table, tableOf } from "../../kernel/output.ts";
 import { watch } from "../../kernel/watch.ts";
 import { type VerbArguments, verbArguments } from "../area-command.ts";
 import { COMMON, describeFlag, WATCH } from "../area-help.ts";
