@@ -11,16 +11,19 @@ import {
 } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { dirname, join, relative } from "node:path";
+import { CLUSTER_COMMANDS } from "../../src/cli/cluster-commands.ts";
+import { bundled } from "./bundle.ts";
 import { contentsOf, isPart, PARTS, type Part } from "./parts.ts";
 
 /**
  * Puts what one part of the product runs, and nothing else, into a folder: the source that its commands reach as
- * JavaScript, the packages that this source needs without types and maps, and all licences. The image is made from it;
- * where no image can be built, `node FOLDER/main.js` runs from it. The same input gives the same bytes and times.
+ * JavaScript, the packages that this source needs without types and maps, and all licences. What people type starts from a
+ * bundle beside them. The image is made from it; where no image can be built, `node FOLDER/main.js` runs from it. The same
+ * input gives the same bytes and times.
  *
  * @param at of each file, in seconds since 1970
  */
-export function assemble(root: string, out: string, part: Part, at: number): void {
+export async function assemble(root: string, out: string, part: Part, at: number): Promise<void> {
   const { sources, packages } = contentsOf(root, [PARTS[part]]);
   for (const path of [...sources, "package.json", "LICENSE", "NOTICE"]) copy(join(root, path), join(out, path));
   toJavaScript(join(out, "src"));
@@ -28,9 +31,22 @@ export function assemble(root: string, out: string, part: Part, at: number): voi
     const isWanted = (from: string): boolean => isRuntimeFile(relative(join(root, path), from));
     copy(join(root, path), join(out, path), isWanted);
   }
-  writeFileSync(join(out, "main.js"), `import "./${PARTS[part].replace(/\.ts$/, ".js")}";\n`);
+  const files = `./${PARTS[part].replace(/\.ts$/, ".js")}`;
+  if (part === "platform") {
+    await bundled(root, join(out, "lib"), { people: "src/cli/people.ts" });
+    writeFileSync(join(out, "main.js"), startOf(files, "./lib/people.js"));
+  } else writeFileSync(join(out, "main.js"), `import "${files}";\n`);
   for (const path of ["", ...readdirSync(out, { recursive: true, encoding: "utf8" })])
     lutimesSync(join(out, path), at, at);
+}
+
+/** Services run for long, and some find files of theirs by their place: they start from files, as the overview of all does. */
+function startOf(files: string, bundle: string): string {
+  const services = ["platform", ...CLUSTER_COMMANDS.map(({ name }) => name).filter((name) => name !== "version")];
+  const names = JSON.stringify([...services, "help", "--help", "-h"]);
+  return `const [word] = process.argv.slice(2);
+await import(word === undefined || ${names}.includes(word) ? "${files}" : "${bundle}");
+`;
 }
 
 function copy(from: string, to: string, filter = (_: string): boolean => true): void {
@@ -71,5 +87,5 @@ if (import.meta.main) {
   if (!isPart(part) || out === undefined || existsSync(out)) {
     throw new Error("usage: node deploy/image/assemble.ts cluster|platform NEW-FOLDER [SECONDS-SINCE-1970]");
   }
-  assemble(join(import.meta.dirname, "../.."), out, part, Number(at));
+  await assemble(join(import.meta.dirname, "../.."), out, part, Number(at));
 }

@@ -1,6 +1,6 @@
 import { chmodSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join, sep } from "node:path";
-import { rolldown } from "rolldown";
+import { bundled } from "../../deploy/image/bundle.ts";
 import { packageManifest } from "./package-manifest.ts";
 import { PROGRAM } from "./package-table.ts";
 
@@ -10,21 +10,7 @@ import { PROGRAM } from "./package-table.ts";
  */
 export async function buildProgram(root: string, out: string): Promise<void> {
   const commands = Object.entries(PROGRAM.commands);
-  const bundle = await rolldown({
-    input: Object.fromEntries(commands.map(([name, entry]) => [name, join(root, entry)])),
-    platform: "node",
-    treeshake: { moduleSideEffects: false },
-    checks: { eval: false },
-  });
-  const { output } = await bundle.write({
-    dir: join(out, "lib"),
-    format: "esm",
-    entryFileNames: "[name].js",
-    chunkFileNames: "[name]-[hash].js",
-    comments: { legal: true },
-  });
-  await bundle.close();
-  const modules = output.flatMap((file) => (file.type === "chunk" ? Object.keys(file.modules) : []));
+  const modules = await bundled(root, join(out, "lib"), PROGRAM.commands);
   writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(modules));
   for (const [name] of commands) {
     writeFileSync(join(out, `${name}.mjs`), startOf(name));
@@ -44,21 +30,20 @@ export async function buildProgram(root: string, out: string): Promise<void> {
 function startOf(name: string): string {
   const lowest = PROGRAM.node.replace(">=", "");
   return `#!/usr/bin/env node
-import { mkdirSync } from "node:fs";
-import * as module from "node:module";
-import { homedir } from "node:os";
-import { join } from "node:path";
-
 const [major, minor] = process.versions.node.split(".").map(Number);
 const [lowestMajor, lowestMinor] = [${lowest.replace(".", ", ")}];
 if (major < lowestMajor || (major === lowestMajor && minor < lowestMinor)) {
   console.error(\`${name} needs Node.js ${lowest} or later: this is \${process.versions.node}\`);
   process.exit(1);
 }
+// Not by \`import\`, which takes as long again for what Node.js has loaded already.
+const [{ mkdirSync }, { enableCompileCache }, { homedir }, { join }] = ["fs", "module", "os", "path"].map((name) =>
+  process.getBuiltinModule(name),
+);
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "sallyport", "compiled");
 try {
   mkdirSync(cache, { recursive: true, mode: 0o700 });
-  module.enableCompileCache(cache);
+  enableCompileCache(cache);
 } catch {
   // A home that cannot be written to: it starts slower.
 }

@@ -27,7 +27,7 @@ export type SystemLayers = Partial<Record<Architecture, Uint8Array>>;
 export async function releasedImage(part: Part, systemLayers: SystemLayers, making: Making): Promise<ReleasedImage> {
   const { at, version, revision, say, signal } = making;
   const pins = systemPins();
-  const app = appOf(part, at);
+  const app = await appOf(part, at);
   const config = startOf(readFileSync(join(ROOT, "deploy/image/Dockerfile"), "utf8"), { version, revision });
   const images = [];
   const sboms: Partial<Record<Architecture, string>> = {};
@@ -59,10 +59,10 @@ async function toolFor(architecture: Architecture, { say, signal }: Making) {
   return { entries, modules: read(TOOL_FILES.modules).toString() };
 }
 
-function appOf(part: Part, at: number): readonly Entry[] {
+async function appOf(part: Part, at: number): Promise<readonly Entry[]> {
   const folder = mkdtempSync(join(tmpdir(), "sallyport-image-"));
   try {
-    assemble(ROOT, join(folder, "app"), part, at);
+    await assemble(ROOT, join(folder, "app"), part, at);
     return entriesBelow(folder);
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,6 +1,7 @@
 import type { Attempt } from "../api-client/client.ts";
 import { RuntimeKey } from "../api-client/runtime-key.ts";
 import { clientOf } from "../api-client/table-client.ts";
+import { undiciTransport } from "../api-client/undici-transport.ts";
 import { type Clock, systemRandom } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { type Environment, proxyFor } from "../kube/client/proxy.ts";
@@ -47,7 +48,8 @@ export function connectPlatform(
     },
   });
   // No retries here: every caller is a loop with a rule of its own.
-  const common = { baseUrl: platformUrl, proxy: proxy ?? "direct", credential, userAgent, clock };
+  const transport = undiciTransport(proxy ?? "direct");
+  const common = { baseUrl: platformUrl, transport, credential, userAgent, clock };
   const options = { ...common, retries: 0, observe: link.observe };
   return { platform: clientOf(AGENT_ROUTES, options), link };
 }

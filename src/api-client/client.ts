@@ -6,6 +6,7 @@ import { clientOf, type TableClient } from "./table-client.ts";
 export { ApiError } from "./api-error.ts";
 export type { Attempt, ClientOptions, Credential } from "./options.ts";
 export { pages } from "./pages.ts";
+export type { Transport, WireAnswer, WireRequest } from "./transport.ts";
 
 /** The Management API: every route of the contract as a typed call, `client.projects.list({ query }, signal)`. */
 export type Client = TableClient<typeof ROUTES>;

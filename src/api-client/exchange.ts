@@ -1,14 +1,9 @@
-import { type Dispatcher, request } from "undici";
 import type { Clock } from "../base/clock.ts";
 import { type ApiError, readErrorObject, transportError } from "./api-error.ts";
+import { readWhole, type Transport, type WireAnswer, type WireRequest } from "./transport.ts";
 
 /** One HTTP request, ready to be sent. */
-export interface Outgoing {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  /** JSON text, or its gzip. */
-  readonly body: string | Buffer | undefined;
+export interface Outgoing extends WireRequest {
   /** From the first byte sent to the last byte read. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
@@ -34,7 +29,7 @@ const MAX_RETRY_AFTER_MS = 15 * 60_000;
  */
 export async function exchange(
   outgoing: Outgoing,
-  dispatcher: Dispatcher,
+  transport: Transport,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Answer> {
@@ -42,7 +37,7 @@ export async function exchange(
   const limit = new AbortController();
   const cancelTimer = clock.after(outgoing.timeoutMs, () => limit.abort());
   try {
-    return await sendAndRead(outgoing, dispatcher, clock, AbortSignal.any([signal, limit.signal]));
+    return await sendAndRead(outgoing, transport, clock, AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     signal.throwIfAborted();
     if (limit.signal.aborted) throw transportError("CLIENT_TIMEOUT", `${outgoing.timeoutMs} ms`, sentAs(outgoing));
@@ -54,52 +49,42 @@ export async function exchange(
 
 async function sendAndRead(
   outgoing: Outgoing,
-  dispatcher: Dispatcher,
+  transport: Transport,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { method, url, headers, body } = outgoing;
-  // The client's own timer covers first byte to last. undici's two would cut a long-poll, or let a slow drip run for
-  // ever.
-  const limits = { headersTimeout: 0, bodyTimeout: 0 };
-  const response = await request(url, { method, headers, body: body ?? null, dispatcher, signal, ...limits }).catch(
-    (cause: unknown) => {
-      throw transportError("NETWORK_ERROR", codeOf(cause), { cause, ...sentAs(outgoing) });
-    },
-  );
+  const { headers } = outgoing;
+  const response = await transport.send(outgoing, signal).catch((cause: unknown) => {
+    throw transportError("NETWORK_ERROR", codeOf(cause), { cause, ...sentAs(outgoing) });
+  });
   const header: HeaderReader = (name) => [response.headers[name]].flat()[0];
   outgoing.heard(header);
   const requestId = header("x-request-id") ?? headers["x-request-id"];
   const retryAfterMs = readRetryAfter(header("retry-after"), clock);
   const facts = {
-    status: response.statusCode,
+    status: response.status,
     ...(requestId === undefined ? {} : { requestId }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
   const text = await readText(response.body, outgoing.maxResponseBytes, facts);
   const isJson = /^application\/json\b/i.test(header("content-type") ?? "");
-  const isKnown = response.statusCode === 304 && headers["if-none-match"] !== undefined;
+  const isKnown = response.status === 304 && headers["if-none-match"] !== undefined;
   if (isKnown) return { status: 304, body: undefined, bytes: Buffer.byteLength(text) };
-  if (response.statusCode >= 300) throw refusal(text, isJson, headers.authorization, facts);
-  return { status: response.statusCode, body: parse(text, isJson, facts), bytes: Buffer.byteLength(text) };
+  if (response.status >= 300) throw refusal(text, isJson, headers.authorization, facts);
+  return { status: response.status, body: parse(text, isJson, facts), bytes: Buffer.byteLength(text) };
 }
 
 type Facts = { readonly status: number; readonly requestId?: string; readonly retryAfterMs?: number };
 
-async function readText(body: Dispatcher.ResponseData["body"], maxBytes: number, facts: Facts): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+async function readText(body: WireAnswer["body"], maxBytes: number, facts: Facts): Promise<string> {
+  let text: string | undefined;
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) break; // Leaving the loop destroys the socket, so the rest is not received.
-      chunks.push(chunk);
-    }
+    text = await readWhole(body, maxBytes);
   } catch (cause) {
     throw transportError("TRUNCATED_RESPONSE", codeOf(cause), { cause, ...facts });
   }
-  if (bytes > maxBytes) throw transportError("RESPONSE_TOO_LARGE", `more than ${maxBytes} bytes`, facts);
-  return Buffer.concat(chunks).toString("utf8");
+  if (text === undefined) throw transportError("RESPONSE_TOO_LARGE", `more than ${maxBytes} bytes`, facts);
+  return text;
 }
 
 function parse(text: string, isJson: boolean, facts: Facts): unknown {

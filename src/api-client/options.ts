@@ -1,6 +1,7 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent } from "undici";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { isLoopbackHost } from "../base/loopback.ts";
+import { nodeTransport } from "./node-transport.ts";
+import type { Transport } from "./transport.ts";
 
 /** A credential that can change while the process runs. */
 export interface Credential {
@@ -19,10 +20,8 @@ export interface ClientOptions {
   readonly workspace?: string;
   readonly userAgent?: string;
   readonly clock?: Clock;
-  /** Default: a pool of its own that honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY. A given one is not closed here. */
-  readonly dispatcher?: Dispatcher;
-  /** A proxy's URL, or `direct`, where the caller has read the environment itself. Without: as the default above says. */
-  readonly proxy?: string;
+  /** Closed with the client. Default: one that honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
+  readonly transport?: Transport;
   /** One attempt, first byte to last. Default 35_000: the platform gives up at 30 s. Long-polls add their `wait`. */
   readonly timeoutMs?: number;
   /** Attempts after the first, of routes whose repeat is harmless. Default 4; 0 for a caller with a loop of its own. */
@@ -55,33 +54,29 @@ export interface Attempt {
 }
 
 /** The options with every default filled in, so that no other file has a default of its own. */
-export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "credential" | "workspace" | "proxy"> {
+export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "credential" | "workspace"> {
   readonly base: URL;
   readonly credential: Credential | undefined;
   readonly workspace: string | undefined;
-  /** Closes the dispatcher if it is ours. */
-  readonly close: () => Promise<void>;
 }
 
 /** @throws Error when the base URL is unusable, in words for the person who configured it. */
 export function compile(options: ClientOptions): Settings {
   const base = baseOf(options.baseUrl);
-  const dispatcher = options.dispatcher ?? pool(base, options.proxy);
+  const clock = options.clock ?? systemClock;
   return {
     base,
     credential: credentialOf(options.credential),
     workspace: options.workspace,
     userAgent: options.userAgent ?? "sallyport-client",
-    clock: options.clock ?? systemClock,
-    dispatcher,
+    clock,
+    transport: options.transport ?? defaultTransport(base, clock),
     timeoutMs: options.timeoutMs ?? 35_000,
     retries: options.retries ?? 4,
     maxRetryTimeMs: options.maxRetryTimeMs ?? 60_000,
     firstRetryMs: options.firstRetryMs ?? 250,
     maxResponseBytes: options.maxResponseBytes ?? 16 * 1_048_576,
     observe: options.observe ?? (() => undefined),
-    // `destroy`, not `close`: a long-poll that waits half a minute must not hold up a shutdown.
-    close: async () => void (options.dispatcher === undefined && (await dispatcher.destroy())),
   };
 }
 
@@ -106,10 +101,21 @@ export function baseOf(text: string): URL {
   return url;
 }
 
-/** No proxy can reach our own loopback, even when the variables do not say so. */
-export function pool(base: URL, proxy?: string): Dispatcher {
-  if (proxy !== undefined && proxy !== "direct") return new ProxyAgent({ uri: proxy, allowH2: false });
-  return isLoopbackHost(base.hostname) || proxy === "direct"
-    ? new Agent({ allowH2: false })
-    : new EnvHttpProxyAgent({ allowH2: false });
+const PROXY_VARIABLES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+
+/** Node's own client, unless there may be a proxy: then undici, which knows them, is loaded by the first request. */
+export function defaultTransport(base: URL, clock: Clock): Transport {
+  // biome-ignore lint/style/noProcessEnv: the documented default of a library.
+  const environment = process.env;
+  // No proxy can reach our own loopback, even when the variables do not say so.
+  const isDirect = isLoopbackHost(base.hostname) || PROXY_VARIABLES.every((name) => !environment[name]);
+  if (isDirect) return nodeTransport(clock);
+  let loaded: Promise<Transport> | undefined;
+  return {
+    async send(request, signal) {
+      loaded ??= import("./undici-transport.ts").then(({ undiciTransport }) => undiciTransport("environment"));
+      return (await loaded).send(request, signal);
+    },
+    close: async () => (await loaded)?.close(),
+  };
 }

@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { promisify } from "node:util";
-import zlib from "node:zlib";
 import pRetry from "p-retry";
 import { sleep } from "../base/clock.ts";
 import type { Route, RouteTable } from "../contract/wire/route.ts";
@@ -26,10 +24,9 @@ const LONG_POLL_MARGIN_MS = 10_000;
 const MAX_KEYS = 3;
 /** Characters from which a body is worth compressing, where the route takes that. */
 const GZIP_FROM = 8_192;
-const gzip = promisify(zlib.gzip);
 
 export type TableClient<T extends Readonly<Record<string, RouteTable>>> = CallsOf<T> & {
-  /** Ends the connections that this client opened itself; calls under way fail. */
+  /** Ends its connections; calls under way fail. */
   close(): Promise<void>;
 };
 
@@ -55,13 +52,16 @@ export function clientOf<const T extends Readonly<Record<string, RouteTable>>>(
 /** Calls routes that are named when they are called: a program loads only those that it needs. */
 export interface Caller {
   call(named: NamedRoute, args: AnyArguments, signal: AbortSignal): Promise<unknown>;
-  /** Ends the connections that it opened itself; calls under way fail. */
+  /** Ends its connections; calls under way fail. */
   close(): Promise<void>;
 }
 
 export function callerOf(options: ClientOptions): Caller {
   const settings = { ...compile(options), known: new KnownAnswers() };
-  return { call: (named, args, signal) => call(settings, named, args, signal), close: settings.close };
+  return {
+    call: (named, args, signal) => call(settings, named, args, signal),
+    close: () => settings.transport.close(),
+  };
 }
 
 type Client = Settings & { readonly known: KnownAnswers };
@@ -130,7 +130,7 @@ async function prepare(
   const url = address(settings.base, route.path, args.params ?? {}, { ...args.query, workspace });
   const text = args.body === undefined ? undefined : JSON.stringify(args.body);
   const isLarge = route.gzip === true && text !== undefined && text.length >= GZIP_FROM;
-  const body = isLarge ? await gzip(text) : text;
+  const body = isLarge ? await gzipped(text) : text;
   const waitMs = route.longPoll === true ? Number(args.query?.wait ?? 0) * 1_000 + LONG_POLL_MARGIN_MS : 0;
   const headers: Record<string, string> = {
     accept: "application/json",
@@ -143,6 +143,12 @@ async function prepare(
   if (args.idempotencyKey !== undefined) headers["idempotency-key"] = args.idempotencyKey;
   const timeoutMs = Math.max(settings.timeoutMs, waitMs);
   return { method: route.method, url, headers, body, timeoutMs, maxResponseBytes: settings.maxResponseBytes };
+}
+
+/** Loads what packs where it is used: few calls have so much to say. */
+function gzipped(text: string): Promise<Buffer> {
+  const { gzip } = process.getBuiltinModule("node:zlib");
+  return process.getBuiltinModule("node:util").promisify(gzip)(text);
 }
 
 /** Sends the ETag of the answer that this client keeps of the same address; a 304 stands for that answer. */
@@ -181,7 +187,7 @@ async function observed(
   };
   let answer: Answer;
   try {
-    answer = await exchange({ ...outgoing, heard }, settings.dispatcher, settings.clock, signal);
+    answer = await exchange({ ...outgoing, heard }, settings.transport, settings.clock, signal);
   } catch (error) {
     // An abort is not reported as a failed attempt.
     if (error instanceof ApiError) tell({ ...errorFacts(error), receivedBytes: 0 });

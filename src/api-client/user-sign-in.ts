@@ -1,7 +1,8 @@
 import * as openid from "openid-client";
-import { type Dispatcher, fetch } from "undici";
+import { systemClock } from "../base/clock.ts";
 import { isLoopbackHost } from "../base/loopback.ts";
-import { baseOf, pool } from "./options.ts";
+import { baseOf, defaultTransport } from "./options.ts";
+import { readWhole, type Transport } from "./transport.ts";
 
 /** What a user's sign-in gives. Both are secrets. */
 export interface UserTokens {
@@ -16,8 +17,6 @@ export interface UserSignInOptions {
   readonly baseUrl: string;
   /** A public client that the platform knows. */
   readonly clientId: string;
-  /** Default: a pool of its own, as `createClient` has one. */
-  readonly dispatcher?: Dispatcher;
 }
 
 /** A sign-in whose page the user must open in a browser. */
@@ -45,20 +44,20 @@ export class SignInError extends Error {
 
 const SCOPE = "openid profile email offline_access";
 const TIMEOUT_SECONDS = 30;
+/** Of an answer: some hundred times what one has. */
+const MAX_BYTES = 1_048_576;
 
 /** Signs a user in to the platform: authorisation code with PKCE (RFC 6749, 7636, 8252), refresh and revocation. */
 export class UserSignIn {
   readonly #base: URL;
   readonly #clientId: string;
-  readonly #dispatcher: Dispatcher;
-  readonly #ownsDispatcher: boolean;
+  readonly #transport: Transport;
 
   /** @throws Error when the base URL is unusable. */
-  constructor({ baseUrl, clientId, dispatcher }: UserSignInOptions) {
+  constructor({ baseUrl, clientId }: UserSignInOptions) {
     this.#base = baseOf(baseUrl);
     this.#clientId = clientId;
-    this.#dispatcher = dispatcher ?? pool(this.#base);
-    this.#ownsDispatcher = dispatcher === undefined;
+    this.#transport = defaultTransport(this.#base, systemClock);
   }
 
   /** @param redirectUri on a loopback address: where the caller listens. @throws SignInError */
@@ -92,7 +91,7 @@ export class UserSignIn {
   }
 
   async close(): Promise<void> {
-    if (this.#ownsDispatcher) await this.#dispatcher.destroy();
+    await this.#transport.close();
   }
 
   async #tokens(
@@ -105,18 +104,31 @@ export class UserSignIn {
     return { access, refresh };
   }
 
+  /** The library's `fetch`: it asks for no redirect to be followed. */
+  async #fetched(
+    url: string,
+    { method, headers, body }: Omit<openid.CustomFetchOptions, "signal">,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const form = body === undefined || body === null ? undefined : String(body);
+    const answer = await this.#transport.send({ method, url: new URL(url), headers, body: form }, signal);
+    const text = await readWhole(answer.body, MAX_BYTES);
+    if (text === undefined) throw new Error(`its answer has more than ${MAX_BYTES} bytes`);
+    const type = answer.headers["content-type"];
+    return new Response(text === "" ? null : text, {
+      status: answer.status,
+      headers: typeof type === "string" ? { "content-type": type } : {},
+    });
+  }
+
   /** Not cached: one command asks once or twice. */
   #discovered(signal: AbortSignal): Promise<openid.Configuration> {
     const options: openid.DiscoveryRequestOptions = {
       algorithm: "oauth2",
       timeout: TIMEOUT_SECONDS,
       execute: isLoopbackHost(this.#base.hostname) ? [openid.allowInsecureRequests] : [],
-      [openid.customFetch]: (url, { signal: limit, ...init }) => {
-        const signals = limit === undefined ? [signal] : [signal, limit];
-        const request = { ...init, dispatcher: this.#dispatcher, signal: AbortSignal.any(signals) };
-        // Two declarations of one interface: Node has its own copy of undici.
-        return fetch(url, request as Parameters<typeof fetch>[1]) as unknown as Promise<Response>;
-      },
+      [openid.customFetch]: (url, { signal: limit, ...request }) =>
+        this.#fetched(url, request, limit === undefined ? signal : AbortSignal.any([signal, limit])),
     };
     return explained(signal, () => openid.discovery(this.#base, this.#clientId, undefined, openid.None(), options));
   }

@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import { ConfigError } from "../base/settings.ts";
 import { type Command, FriendlyError, UsageError } from "./kernel/command.ts";
 import { Stopped } from "./stop-signals.ts";
@@ -56,7 +55,9 @@ export async function runCommand(
       return 2;
     }
     const isFriendly = error instanceof FriendlyError || error instanceof ConfigError;
-    streams.error(`${title}: ${isFriendly ? error.message : inspect(error)}\n`);
+    // Loaded for defects alone: every other command starts without it.
+    const words = isFriendly ? error.message : (await import("node:util")).inspect(error);
+    streams.error(`${title}: ${words}\n`);
     return error instanceof FriendlyError ? error.exitCode : 1;
   }
 }

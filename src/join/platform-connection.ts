@@ -1,5 +1,6 @@
 import { RuntimeKey } from "../api-client/runtime-key.ts";
 import { clientOf } from "../api-client/table-client.ts";
+import { undiciTransport } from "../api-client/undici-transport.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { type Environment, proxyFor } from "../kube/client/proxy.ts";
@@ -31,7 +32,7 @@ export function connectPlatform(
       log[result === "failed" ? "warn" : "info"]({ result, detail }, "runtime key file read");
     },
   });
-  const proxy = proxyFor(new URL(baseUrl), environment) ?? "direct";
+  const transport = undiciTransport(proxyFor(new URL(baseUrl), environment) ?? "direct");
   // No retries here: a machine asks again by itself, and the reports are a loop.
-  return clientOf(JOIN_ROUTES, { baseUrl, proxy, credential, userAgent, clock, retries: 0, timeoutMs: TIMEOUT_MS });
+  return clientOf(JOIN_ROUTES, { baseUrl, transport, credential, userAgent, clock, retries: 0, timeoutMs: TIMEOUT_MS });
 }

@@ -2,6 +2,7 @@ import { Agent } from "node:https";
 import { type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { RuntimeKey } from "../api-client/runtime-key.ts";
 import { clientOf } from "../api-client/table-client.ts";
+import { undiciTransport } from "../api-client/undici-transport.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { type Environment, proxyFor } from "../kube/client/proxy.ts";
@@ -42,7 +43,8 @@ export function connectPlatform(
     },
   });
   // No retries here: every caller is a loop with a rule of its own.
-  const options = { baseUrl, proxy: proxy ?? "direct", credential, userAgent, clock, retries: 0 };
+  const transport = undiciTransport(proxy ?? "direct");
+  const options = { baseUrl, transport, credential, userAgent, clock, retries: 0 };
   const platform = clientOf(TUNNEL_ROUTES, options);
   const storage = storageDispatcher(environment);
   const proxyAgent =

@@ -25,8 +25,8 @@ const parent = mkdtempSync(join(tmpdir(), "sallyport-image-"));
 const AT = 1_700_000_000;
 const folderOf = (part: string): string => join(parent, part);
 
-beforeAll(() => {
-  for (const part of ["cluster", "platform"] as const) assemble(root, folderOf(part), part, AT);
+beforeAll(async () => {
+  for (const part of ["cluster", "platform"] as const) await assemble(root, folderOf(part), part, AT);
 }, 120_000);
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
@@ -108,9 +108,9 @@ describe.each(["cluster", "platform"])("what goes into the image of the %s", (pa
     }
   });
 
-  test("is the same bytes and times when it is made again", () => {
+  test("is the same bytes and times when it is made again", async () => {
     const again = join(parent, `${part}-again`);
-    assemble(root, again, part as "cluster" | "platform", AT);
+    await assemble(root, again, part as "cluster" | "platform", AT);
     const digest = (folder: string): string => {
       const hash = createHash("sha256");
       for (const file of filesOf(part)) {
@@ -137,6 +137,34 @@ test("the cluster's image has nothing of the platform", () => {
     expect(packagesOf("platform")).toContain(`node_modules/${name}`);
   }
   expect(filesOf("cluster").filter((file) => /^src\/(platform|cli\/(platform|engineer))\//.test(file))).toEqual([]);
+});
+
+describe("the platform's image", () => {
+  const TELLS_FILES = `import { registerHooks } from "node:module";
+    registerHooks({ load(url, context, next) { console.error("loads", url); return next(url, context); } });`;
+  async function loads(...args: readonly string[]) {
+    const flags = ["--import", `data:text/javascript,${encodeURIComponent(TELLS_FILES)}`];
+    const { stdout, stderr } = await run(process.execPath, [...flags, join(folderOf("platform"), "main.js"), ...args], {
+      ...{ cwd: "/", env: {} },
+    });
+    const files = [...stderr.matchAll(/^loads file:\/\/(\S+)$/gm)].map(([, file = ""]) => file);
+    return { stdout, files: files.map((file) => relative(folderOf("platform"), file).split("/")[0]) };
+  }
+
+  test.each(["version", "--version", "projects --help", "approve --help"])(
+    "starts %s from the bundle",
+    async (words) => {
+      const { stdout, files } = await loads(...words.split(" "));
+      expect(stdout).not.toBe("");
+      expect(new Set(files)).toEqual(new Set(["main.js", "lib"]));
+    },
+  );
+
+  test.each(["platform --help", "agent --help", "help"])("starts %s from files", async (words) => {
+    const { stdout, files } = await loads(...words.split(" "));
+    expect(stdout).toContain(words === "help" ? "machine-controller" : "SALLYPORT_");
+    expect(files).not.toContain("lib");
+  });
 });
 
 describe("the Dockerfile", () => {

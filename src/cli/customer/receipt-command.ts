@@ -60,7 +60,7 @@ export function receiptCommand(program: string): Command {
       }
       return await inCluster(values, async (client) => {
         const grants = await grantsFor(client, positionals, values, signal);
-        process.stdout.write(receiptsText(grants.map(receiptOf), values.output));
+        process.stdout.write(await receiptsText(grants.map(receiptOf), values.output));
         return CODES.done;
       });
     },
@@ -110,7 +110,7 @@ function receiptOf(grant: AccessGrant): DigestedReceipt {
   return linked;
 }
 
-function receiptsText(receipts: readonly DigestedReceipt[], output: string | undefined): string {
+async function receiptsText(receipts: readonly DigestedReceipt[], output: string | undefined): Promise<string> {
   if (output === undefined) return receipts.map((each) => `${escaped(canonicalJson(each), "")}\n`).join("");
   return render(receipts.length === 1 ? receipts[0] : receipts, formatOf(output));
 }
@@ -131,7 +131,7 @@ async function verified(
       throw new FriendlyError(`more than ${MAX_DOCUMENTS} receipts; verify fewer at once`);
   }
   const verdict = verdictOn(found, head);
-  process.stdout.write(output === undefined ? textOf(verdictLines(verdict)) : render(verdict, formatOf(output)));
+  process.stdout.write(output === undefined ? textOf(verdictLines(verdict)) : await render(verdict, formatOf(output)));
   return verdict.holds ? CODES.done : CODES.failed;
 }
 

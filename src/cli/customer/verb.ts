@@ -75,13 +75,13 @@ async function run(verb: Verb, usage: string, args: readonly string[], signal: A
   }
   const { namespace = "", kubeconfig, context, output, ...flags } = values as Readonly<Record<string, string>>;
   const format = formatOf(output);
-  const show = ({ text, value }: Answer): string =>
+  const show = async ({ text, value }: Answer): Promise<string> =>
     format === "table" ? text(systemClock.wallNow()) : render(value, format);
   const out = (text: string): void => void process.stdout.write(text);
   await inCluster({ kubeconfig, context }, async (client) => {
     const answer = () => verb.answer({ client, namespace, words, flags, signal, now: systemClock.wallNow() });
     if (verb.follows === true) await follow(answer, show, out, signal);
-    else out(show(await answer()));
+    else out(await show(await answer()));
   });
   return CODES.done;
 }
@@ -89,7 +89,7 @@ async function run(verb: Verb, usage: string, args: readonly string[], signal: A
 /** Ages grow in place on a terminal. Elsewhere an older age alone is no change. */
 async function follow(
   answer: () => Promise<Answer>,
-  show: (answer: Answer) => string,
+  show: (answer: Answer) => Promise<string>,
   out: (text: string) => void,
   signal: AbortSignal,
 ): Promise<never> {
@@ -99,7 +99,7 @@ async function follow(
   const read = async (): Promise<string> => {
     const now = await answer();
     const value = JSON.stringify(now.value);
-    if (isTTY || value !== before) shown = show(now);
+    if (isTTY || value !== before) shown = await show(now);
     before = value;
     return shown;
   };

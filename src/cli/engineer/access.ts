@@ -105,7 +105,7 @@ async function request(
       throw error;
     });
     if (given.texts.wait?.[0] !== "true") {
-      surroundings.out(render(queued, given.format));
+      surroundings.out(await render(queued, given.format));
       return EXIT_CODES.done.code;
     }
     return followed(id, call, given, surroundings, signal);
@@ -148,7 +148,7 @@ async function followed(
     told = words;
     const ended = endOf(now);
     if (ended !== undefined) {
-      out(render(now, given.format));
+      out(await render(now, given.format));
       return ended;
     }
     if (clock.monotonicMs() + POLL_MS > endsMs) {

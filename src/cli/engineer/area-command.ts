@@ -121,7 +121,7 @@ async function runVerb(
         ? await allPages(verb, values, call, signal)
         : await call(verb.area, verb.name, values, signal);
       if (!given.watch) tellOfMore(answer, surroundings);
-      return answer === undefined ? "" : render(shown(answer), given.format);
+      return answer === undefined ? "" : await render(shown(answer), given.format);
     };
     if (given.watch) await watch(read, surroundings, signal);
     else surroundings.out(await read());

@@ -3,7 +3,7 @@ import type { RouteTable } from "../../contract/wire/route.ts";
 import type { Command } from "../kernel/command.ts";
 import { areaCommand } from "./area-command.ts";
 import type { Surroundings } from "./calling.ts";
-import { type Area, areaOf, namesOf } from "./verbs.ts";
+import { type Area, areaOf, areasOf, namesOf } from "./verbs.ts";
 
 /** Each is loaded when it is asked for: most of a short command's time would be the loading of all others. */
 export interface EngineerCommands {
@@ -100,7 +100,6 @@ function completer(
     async run(args) {
       const { completions } = await import("./completion.ts");
       const { ROUTES } = await import("../../contract/table.ts");
-      const { areasOf } = await import("./verbs.ts");
       const words = [...otherCommands, ...(await listed()).map(({ name }) => name)];
       out(
         completions(areasOf(ROUTES), words, args)

@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import { kebab } from "../../contract/wire/kebab.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import type { Flag, ValueSchema, Verb } from "./verbs.ts";
@@ -77,6 +76,7 @@ async function typed(flag: Flag, texts: readonly string[], readInput: () => Prom
   if (text === "null") return null;
   if (isScalar(schema)) return scalar(flag, schema, text);
   const content = text.startsWith("@") ? await contentOf(text.slice(1), readInput) : text;
+  const { parse } = await import("yaml");
   try {
     return parse(content);
   } catch (error) {
@@ -131,6 +131,7 @@ function scalar(flag: Flag, { type, enum: words }: ValueSchema, text: string): u
 
 async function recordOf(file: string, readInput: () => Promise<string>): Promise<Readonly<Record<string, unknown>>> {
   let content: unknown;
+  const { parse } = await import("yaml");
   try {
     content = parse(await contentOf(file, readInput));
   } catch (error) {

@@ -1,4 +1,3 @@
-import { stringify } from "yaml";
 import { isRecord } from "../../base/is-record.ts";
 import { UsageError } from "./command.ts";
 
@@ -15,15 +14,23 @@ export function formatOf(text: string | undefined): Format {
  * A value as text, with a line break at its end. Text from elsewhere cannot control the terminal: control, format and
  * private-use characters are shown as their code.
  */
-export function render(value: unknown, format: Format): string {
+export async function render(value: unknown, format: Format): Promise<string> {
   switch (format) {
     case "json":
       return `${escaped(JSON.stringify(value, undefined, 2), "\n")}\n`;
-    case "yaml":
+    case "yaml": {
+      // Loaded for it alone: it is a tenth of what a short command would load.
+      const { stringify } = await import("yaml");
       return escaped(stringify(value, { lineWidth: 0, aliasDuplicateObjects: false }), "\n");
+    }
     case "table":
-      return Array.isArray(value) ? rowsTable(value) : pairsTable(value);
+      return tableOf(value);
   }
+}
+
+/** {@link render} as a table. */
+export function tableOf(value: unknown): string {
+  return Array.isArray(value) ? rowsTable(value) : pairsTable(value);
 }
 
 /** @param allowed characters that may stay, such as a line break */

@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import type { Environment, SettingTable } from "../../base/settings.ts";
 import { FriendlyError } from "./command.ts";
 
@@ -31,6 +30,7 @@ export async function readSettings(
 async function mappingOf(file: string): Promise<object> {
   let content: unknown;
   try {
+    const { parse } = await import("yaml");
     content = parse(await readFile(file, "utf8")) ?? {};
   } catch (error) {
     throw new FriendlyError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, {

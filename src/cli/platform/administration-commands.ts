@@ -189,7 +189,7 @@ function commandOf(verb: Verb): Command {
       const call = { word: positionals[0] ?? "", values, say };
       const answer = await inWords(() => administer(location, (admin) => verb.run(admin, call)));
       if (answer instanceof Secret) process.stdout.write(`${answer.text}\n`);
-      else if (answer !== undefined) process.stdout.write(render(answer, format));
+      else if (answer !== undefined) process.stdout.write(await render(answer, format));
       return 0;
     },
   };

@@ -23,7 +23,7 @@ const openapi: Command = {
     const options = { output: { type: "string", short: "o", default: "json" } } as const;
     const { output } = parsed("platform openapi", () => parseArgs({ args: [...args], options }).values);
     if (output !== "json" && output !== "yaml") throw new UsageError("-o is json or yaml");
-    process.stdout.write(render(openApi(ROUTES), output));
+    process.stdout.write(await render(openApi(ROUTES), output));
     return 0;
   },
 };

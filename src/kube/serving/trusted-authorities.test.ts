@@ -4,10 +4,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { request } from "undici";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CertificateAuthority } from "../../../lab/cluster/certificates.ts";
-import { pool } from "../../api-client/options.ts";
+import { readWhole } from "../../api-client/transport.ts";
+import { undiciTransport } from "../../api-client/undici-transport.ts";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { TrustedAuthorities } from "./trusted-authorities.ts";
@@ -44,14 +44,15 @@ function inOneLine(which: "default" | "bundled"): string[] {
 /** Over a new connection, made as those to the platform are. */
 async function ask(): Promise<string> {
   const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const dispatcher = pool(url, "direct");
+  const transport = undiciTransport("direct");
   try {
-    const { body } = await request(url, { dispatcher });
-    return await body.text();
+    const asked = { method: "GET", url, headers: {}, body: undefined };
+    const { body } = await transport.send(asked, AbortSignal.timeout(60_000));
+    return (await readWhole(body, 100)) ?? "too much";
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? "no code";
   } finally {
-    await dispatcher.destroy();
+    await transport.close();
   }
 }
 

@@ -42,7 +42,7 @@ export async function benchCli({ runs, say }: Options, signal: AbortSignal): Pro
 
   say("building the package, and the files of the platform's image");
   const built = await buildPackage(PROGRAM, folder);
-  assemble(ROOT, join(folder, "image"), "platform", 0);
+  await assemble(ROOT, join(folder, "image"), "platform", 0);
   const { kubectl } = await findPrograms({ say }, signal);
   const node = process.execPath;
   const ways = {

@@ -79,7 +79,7 @@ async function run(verb: string, typed: Typed, surroundings: Surroundings, signa
     const session = (await call("debugSessions", "get", values, signal)) as DebugSession;
     if (verb === "recording") return fetchRecording(session, typed.text("to"), surroundings, signal);
     if (verb === "audit") await download(session, verb, typed.text("to"), surroundings, signal);
-    else surroundings.out(render(await statusOf(session, call, signal), formatOf(typed.text("output"))));
+    else surroundings.out(await render(await statusOf(session, call, signal), formatOf(typed.text("output"))));
     return 0;
   });
 }

@@ -136,14 +136,14 @@ async function wish(
     reason === undefined ? undefined : await askCustomer(wished, reason, typed.has("accept-stale"), call, signal);
   if (!typed.has("watch")) {
     if (requestId !== undefined) await tellRequest(requestId, surroundings, call, signal);
-    out(render({ ...(answer as object), ...(requestId !== undefined && { requestId }) }, format));
+    out(await render({ ...(answer as object), ...(requestId !== undefined && { requestId }) }, format));
     if (requestId === undefined) error(`where the customer's policy asks for an approval: --reason TEXT asks for it\n`);
     return EXIT_CODES.done.code;
   }
   const code = await followWish(wished, requestId, timeoutMs, surroundings, call, signal);
   const { machines } = await inventoryOf(deploymentId, call, signal);
   const machine = machines.find((each) => each.machineId === machineId);
-  out(render(machine ?? { machineId, status: "removed" }, format));
+  out(await render(machine ?? { machineId, status: "removed" }, format));
   return code;
 }
 
@@ -155,7 +155,7 @@ function drainBody(typed: Typed): object {
 async function cancel(typed: Typed, { out }: Surroundings, call: CallRoute, signal: AbortSignal): Promise<number> {
   const [id = "", machineId = ""] = typed.words;
   const values = { params: { id, machineId }, query: {}, body: undefined };
-  out(render(await call("machines", "cancelDrain", values, signal), formatOf(typed.text("output"))));
+  out(await render(await call("machines", "cancelDrain", values, signal), formatOf(typed.text("output"))));
   return EXIT_CODES.done.code;
 }
 
@@ -168,7 +168,7 @@ async function printLine(typed: Typed, { out, error, clock, readInput }: Surroun
   const line = joinLine(fields);
   const expiresAt = new Date(fields.exp * 1000).toISOString();
   if (format === "table") out(`${line}\n`);
-  else out(render({ line, url: fields.url, pin: fields.pin, clusterId: fields.clusterId, expiresAt }, format));
+  else out(await render({ line, url: fields.url, pin: fields.pin, clusterId: fields.clusterId, expiresAt }, format));
   error(NEXT_STEPS);
   return EXIT_CODES.done.code;
 }

@@ -34,7 +34,7 @@ export async function mintToken(
     const { id, expiresAt, maxJoins } = made.token;
     if (format !== "table") {
       const shown = place === "out" ? { joinString: secret } : place;
-      out(render({ id, expiresAt, maxJoins, pin: made.controlPlanePin, line, ...shown }, format));
+      out(await render({ id, expiresAt, maxJoins, pin: made.controlPlanePin, line, ...shown }, format));
       return;
     }
     error(`${escaped(`token ${id}: for ${maxJoins} machines, until ${expiresAt}`, "")}\n`);
@@ -89,11 +89,11 @@ export async function listTokens(typed: Typed, { out }: Surroundings, call: Call
   const { tokens } = (await call("machines", "listTokens", values, signal)) as {
     readonly tokens: readonly JoinToken[];
   };
-  out(render(tokens, formatOf(typed.text("output"))));
+  out(await render(tokens, formatOf(typed.text("output"))));
 }
 
 export async function revokeToken(typed: Typed, { out }: Surroundings, call: CallRoute, signal: AbortSignal) {
   const [id = "", tokenId = ""] = typed.words;
   const values = { params: { id, tokenId }, query: {}, body: undefined };
-  out(render(await call("machines", "revokeToken", values, signal), formatOf(typed.text("output"))));
+  out(await render(await call("machines", "revokeToken", values, signal), formatOf(typed.text("output"))));
 }

@@ -64,13 +64,15 @@ export function pluginCommand(surroundings: Surroundings): Command {
 async function init({ words: [folder = ""], format, surroundings: { out } }: Order): Promise<number> {
   const files = await writeStarter(folder);
   const next = `sallyport plugin check ${folder}`;
-  out(format === "table" ? textOf([`${folder}: ${files.join(", ")}`, `next: ${next}`]) : render({ files }, format));
+  out(
+    format === "table" ? textOf([`${folder}: ${files.join(", ")}`, `next: ${next}`]) : await render({ files }, format),
+  );
   return EXIT_CODES.done.code;
 }
 
 async function check({ words: [folder = ""], format, surroundings: { out } }: Order): Promise<number> {
   const { metadata, problems } = await readPluginFolder(folder);
-  if (format !== "table") out(render({ ok: problems.length === 0, problems }, format));
+  if (format !== "table") out(await render({ ok: problems.length === 0, problems }, format));
   else if (metadata !== undefined && problems.length === 0) out(textOf([`${titleOf(metadata)}: no problem`]));
   else out(textOf([...problems.map(problemLine), `${problems.length} problem${problems.length === 1 ? "" : "s"}`]));
   return problems.length === 0 ? EXIT_CODES.done.code : EXIT_CODES.failed.code;
@@ -98,13 +100,13 @@ async function pack(typed: Order): Promise<number> {
     throw new FriendlyError(`${file} cannot be written`, { cause });
   });
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  typed.surroundings.out(render({ file, name, version, bytes: bytes.length, sha256 }, typed.format));
+  typed.surroundings.out(await render({ file, name, version, bytes: bytes.length, sha256 }, typed.format));
   return EXIT_CODES.done.code;
 }
 
 async function values({ words: [file = ""], format, surroundings: { out } }: Order): Promise<number> {
   const { metadata } = await readBundle(file);
-  out(format === "json" ? render(chartValues(metadata), format) : escaped(chartValuesText(metadata), "\n"));
+  out(format === "json" ? await render(chartValues(metadata), format) : escaped(chartValuesText(metadata), "\n"));
   return EXIT_CODES.done.code;
 }
 
@@ -137,7 +139,7 @@ async function test(typed: Order, signal: AbortSignal): Promise<number> {
     tell(`dropped, as plugin.yaml does not declare them in result: ${done.dropped.join(", ")}`);
   }
   if (code.verify !== undefined && !done.verified) tell("verify was left out: nothing was changed. --apply changes it");
-  surroundings.out(render(format === "table" ? done.result : done, format));
+  surroundings.out(await render(format === "table" ? done.result : done, format));
   return EXIT_CODES.done.code;
 }
 
@@ -146,6 +148,6 @@ async function upload(typed: Order, signal: AbortSignal): Promise<number> {
   const flags = { profile: typed.text("profile"), workspace: typed.text("workspace") };
   const { uploadPlugin } = await import("./upload.ts");
   const answer = await uploadPlugin(file, typed.text("project"), flags, typed.surroundings, signal);
-  typed.surroundings.out(render(answer, typed.format));
+  typed.surroundings.out(await render(answer, typed.format));
   return EXIT_CODES.done.code;
 }

@@ -62,7 +62,7 @@ async function diff(args: readonly string[], surroundings: Surroundings, signal:
     out(
       given.format === "table"
         ? differencesText(differences.changes)
-        : render(shown(compared, differences), given.format),
+        : await render(shown(compared, differences), given.format),
     );
     error(`${countsText(differences.changes)}\n`);
     return differences.changes.length === 0 ? EXIT_CODES.done.code : EXIT_CODES.failed.code;

@@ -60,7 +60,7 @@ export async function followRollout(
     if (format === "table") out(table.lines(changed.map(({ item, why }) => lineOf(item, why))));
     else if (changed.length > 0)
       out(
-        render(
+        await render(
           changed.map(({ item }) => item),
           format,
         ),

@@ -90,7 +90,7 @@ async function createRelease(
     const { id, version, projectId, createdAt } = release;
     const { counts, bytes, what } = made;
     out(
-      render(
+      await render(
         given.format === "table" ? { id, version, projectId, createdAt } : { ...release, [what]: counts, bytes },
         given.format,
       ),
@@ -146,7 +146,7 @@ async function promote(args: readonly string[], surroundings: Surroundings, sign
     const expectedReleaseId = expected === "null" ? null : expected;
     const body = { releaseId, ...(expectedReleaseId !== undefined && { expectedReleaseId }) };
     const channel = await call("releaseChannels", "promote", { params: { name }, query: { project }, body }, signal);
-    surroundings.out(render(channel, given.format));
+    surroundings.out(await render(channel, given.format));
     const next = pastedLine`sallyport rollouts watch ${releaseId}`;
     if (next !== undefined) surroundings.error(`${next}\n`);
     return EXIT_CODES.done.code;

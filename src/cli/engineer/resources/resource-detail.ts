@@ -3,7 +3,7 @@ import { isRecord } from "../../../base/is-record.ts";
 import type { DeploymentListItem } from "../../../contract/deployments/deployment.ts";
 import type { DeployedResource, HeartbeatView, ResourceDetail } from "../../../contract/resources/resources.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
-import { escaped, render, Table } from "../../kernel/output.ts";
+import { escaped, render, Table, tableOf } from "../../kernel/output.ts";
 import { watch } from "../../kernel/watch.ts";
 import { type VerbArguments, verbArguments } from "../area-command.ts";
 import { COMMON, describeFlag, WATCH } from "../area-help.ts";
@@ -48,7 +48,7 @@ export async function getResource(
     const read = async (): Promise<string> => {
       const found = await lookUp(wanted, given, listedTypes(verb), call, signal);
       if (given.format !== "table") return render(found, given.format);
-      return "heartbeat" in found ? sections(found, surroundings.clock) : render(found, "table");
+      return "heartbeat" in found ? sections(found, surroundings.clock) : tableOf(found);
     };
     if (given.watch) await watch(read, surroundings, signal);
     else surroundings.out(await read());
@@ -190,7 +190,7 @@ function sections({ deployment, heartbeat }: Detail, clock: Clock): string {
       recordsOf(status.collectionIssues).map(({ reason, source, message }) => ({ reason, source, message })),
     ),
   ];
-  return [render(about, "table"), ...parts].filter((part) => part !== "").join("\n");
+  return [tableOf(about), ...parts].filter((part) => part !== "").join("\n");
 }
 
 function section(title: string, rows: readonly Fields[]): string {

@@ -127,7 +127,7 @@ async function show(
   const rows = answer.resources.filter((row) => isWanted(row, given));
   const lines = rows.map((row) => lineOf(row, surroundings.clock));
   const isTable = given.format === "table";
-  surroundings.out(isTable ? new Table(COLUMNS).lines(lines) || "(none)\n" : render(rows, given.format));
+  surroundings.out(isTable ? new Table(COLUMNS).lines(lines) || "(none)\n" : await render(rows, given.format));
   return isAsked(given) && rows.length > 0 ? EXIT_CODES.attention.code : EXIT_CODES.done.code;
 }
 
