@@ -1,6 +1,11 @@
 import { versionCommand } from "./kernel/version-command.ts";
 import { commandsBeside } from "./people-commands.ts";
 import { runProcess } from "./run-process.ts";
+import { serviceElsewhere } from "./services-elsewhere.ts";
 
 // The entry of the npm package: what people type. It must not reach the services, which come as images.
-await runProcess(commandsBeside([versionCommand]));
+const commandsFor = commandsBeside([versionCommand]);
+await runProcess(async (name) => {
+  const elsewhere = serviceElsewhere(name);
+  return elsewhere === undefined ? commandsFor(name) : [elsewhere];
+});
