@@ -72,6 +72,8 @@ export class Lister {
     const listed: ListedDeployment[] = [];
     let after: string | undefined;
     let left = MAX_DEPLOYMENTS;
+    // A report may be answered while the list is on its way, which then has the state before it.
+    const since = snapshots.deployments.changes;
     do {
       const body = { limit: left, ...(after !== undefined && { after }) };
       const { deployments, nextAfter } = await platform.sync.list({ body }, signal);
@@ -84,7 +86,7 @@ export class Lister {
       // An answer without an item gets no further.
       after = deployments.length > 0 && typeof nextAfter === "string" ? nextAfter : undefined;
     } while (after !== undefined && left > 0);
-    for (const id of snapshots.deployments.replace(ALL, listed)) {
+    for (const id of snapshots.deployments.replace(ALL, listed, since)) {
       triggers.deployments.trigger(id);
       // Also for one that is gone: its open commands and requests are gone with it.
       triggers.lister.trigger(`commands/${id}`);
@@ -104,7 +106,7 @@ export class Lister {
     };
     const listed: ListedCommand[] = [];
     // A command may be claimed while the list is on its way, which then does not have it.
-    const since = accepts(deploymentId) ? snapshots.commands.added : undefined;
+    const since = accepts(deploymentId) ? snapshots.commands.changes : undefined;
     try {
       for await (const item of since === undefined ? [] : pages(platform.commands.list, { query }, signal)) {
         const command = readListedCommand(item);

@@ -6,8 +6,8 @@ export class Snapshot<T extends { readonly id: string }> {
   readonly #capacity: number;
   readonly #dropped: () => void;
   #isRead = false;
-  readonly #items = new Map<string, { readonly scope: string; item: T; readonly addedAs: number }>();
-  #added = 0;
+  readonly #items = new Map<string, { readonly scope: string; item: T; changedAs: number }>();
+  #changes = 0;
 
   /** @param dropped called for each item that found no capacity. */
   constructor(capacity: number, dropped: () => void) {
@@ -32,28 +32,28 @@ export class Snapshot<T extends { readonly id: string }> {
     return [...this.#items.values()].map(({ item }) => item);
   }
 
-  /** How many items were added so far: for {@link replace}, from before a list is asked for. */
-  get added(): number {
-    return this.#added;
+  /** How many items were added or updated so far: for {@link replace}, from before a list is asked for. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /**
    * The new list of a scope. Returns the ids that are in it now or were before: each may have changed.
    *
-   * @param since items that were added after this count stay as they are: the list is older than they are
+   * @param since items that were added or updated after this count stay as they are: the list is older than they are
    */
-  replace(scope: string, items: readonly T[], since = this.#added): readonly string[] {
+  replace(scope: string, items: readonly T[], since = this.#changes): readonly string[] {
     const touched = new Set<string>();
     this.#isRead = true;
     for (const [id, entry] of this.#items) {
       if (entry.scope !== scope) continue;
       touched.add(id);
-      if (entry.addedAs <= since) this.#items.delete(id);
+      if (entry.changedAs <= since) this.#items.delete(id);
     }
     for (const item of items) {
       touched.add(item.id);
       if (this.#items.get(item.id)?.scope === scope) continue;
-      if (this.#items.size < this.#capacity) this.#items.set(item.id, { scope, item, addedAs: 0 });
+      if (this.#items.size < this.#capacity) this.#items.set(item.id, { scope, item, changedAs: 0 });
       else this.#dropped();
     }
     return [...touched];
@@ -65,15 +65,18 @@ export class Snapshot<T extends { readonly id: string }> {
       this.#dropped();
       return false;
     }
-    this.#added += 1;
-    this.#items.set(item.id, { scope, item, addedAs: this.#added });
+    this.#changes += 1;
+    this.#items.set(item.id, { scope, item, changedAs: this.#changes });
     return true;
   }
 
   /** A newer state of an item that is on the snapshot; without effect when it is not. */
   update(item: T): void {
     const entry = this.#items.get(item.id);
-    if (entry !== undefined) entry.item = item;
+    if (entry === undefined) return;
+    this.#changes += 1;
+    entry.item = item;
+    entry.changedAs = this.#changes;
   }
 
   remove(id: string): void {
