@@ -18,7 +18,7 @@ export async function policiesInForce(
   signal: AbortSignal,
 ): Promise<void> {
   const kinds = (["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"] as const).filter((kind) =>
-    objects.some((object) => object.kind === kind),
+    objects.some((object) => object.kind === kind || object.kind === `${kind}Binding`),
   );
   await Promise.all(kinds.map((kind) => inForce(kind, request, signal)));
 }

@@ -7,6 +7,7 @@ import { Strict } from "../contract/wire/schema.ts";
 import { ApiError } from "./api-error.ts";
 import type { ClientOptions } from "./options.ts";
 import { clientOf } from "./table-client.ts";
+import { undiciTransport } from "./undici-transport.ts";
 
 // Writes bytes to a socket: a library for HTTP servers would refuse to send most of these answers.
 
@@ -150,10 +151,15 @@ const CASES: readonly (readonly [string, Behaviour, object])[] = [
   ["an empty answer", (s) => s.end(whole("")), { code: "MALFORMED_RESPONSE" }],
 ];
 
-describe("a server that misbehaves gets a clear error with", () => {
+const TRANSPORTS = [
+  ["Node's own client", () => ({})],
+  ["undici", () => ({ transport: undiciTransport("direct") })],
+] as const;
+
+describe.each(TRANSPORTS)("through %s, a server that misbehaves gets a clear error with", (_name, through) => {
   it.each(CASES)("%s", async (_, behave, expected) => {
     const { url } = await listening(behave);
-    const client = clientAt(url, { maxResponseBytes: 200_000 });
+    const client = clientAt(url, { maxResponseBytes: 200_000, ...through() });
     const started = performance.now();
     const error = await failure(client.things.safe({}, forever));
     expect(error).toMatchObject(expected);
@@ -171,14 +177,14 @@ describe("a server that misbehaves gets a clear error with", () => {
           : whole('{"id":"b"}'),
       ),
     );
-    const client = clientAt(url, { retries: 2 });
+    const client = clientAt(url, { retries: 2, ...through() });
     await client.things.none({}, forever).catch((error: unknown) => expect(error).toBeInstanceOf(ApiError));
     expect(await client.things.safe({}, forever)).toEqual({ id: "b" });
   });
 
   it("an answer before its request does not become somebody's answer", async () => {
     const { url } = await listening((socket) => socket.write(whole('{"id":"a"}') + whole('{"id":"forged"}')));
-    const client = clientAt(url, { retries: 2 });
+    const client = clientAt(url, { retries: 2, ...through() });
     for (const _ of [1, 2, 3]) {
       const answer = await client.things.safe({}, forever).catch((error: unknown) => error);
       if (!(answer instanceof ApiError)) expect(answer).toEqual({ id: "a" });

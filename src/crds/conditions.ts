@@ -131,7 +131,7 @@ const ROLLOUT_CONDITIONS = {
     "Paused",
     "WindowClosed",
     "AnotherRuns",
-    /** What held it up is over, and its plan is too old. */
+    /** What held it up is not said any more: its plan is too old, or it has to be approved anew. */
     "PlannedAgain",
     "InProgress",
     "AllApplied",

@@ -89,14 +89,16 @@ function writesOwners(body: unknown): boolean {
 
 /** The API server begins to read a path at its first slash, and does not look at what stands before. */
 function leadsToOwners(path: unknown): boolean {
-  return path !== undefined && /^[^/]*(\/metadata(\/(managedFields|ownerReferences)(\/.*)?)?)?$/s.test(String(path));
+  if (typeof path !== "string") return path !== undefined;
+  return /^[^/]*(\/metadata(\/(managedFields|ownerReferences)(\/.*)?)?)?$/s.test(path);
 }
 
 function readResource(value: unknown): CallArguments["resource"] | undefined {
   if (!isRecord(value)) return undefined;
   const { group, version, plural } = value;
-  // Its length first: the expression repeats what repeats.
-  const isSound = String(group).length <= 253 && matches(GROUP, group) && matches(VERSION, version);
+  // Its length first: the time that the expression takes grows faster than the text.
+  const isShort = typeof group === "string" && group.length <= 253;
+  const isSound = isShort && matches(GROUP, group) && matches(VERSION, version);
   return isSound && matches(PLURAL, plural)
     ? { group: String(group), version: String(version), plural: String(plural) }
     : undefined;

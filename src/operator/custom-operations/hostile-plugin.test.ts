@@ -185,6 +185,12 @@ const REFUSED = [
     `client.patch(DEPLOYMENTS, AT, { $retainKeys: ["kind"] }, { type: "strategic" })`,
     /labels, annotations, finalizers alone/,
   ],
+  ["whose group is no text", `client.get({ ...DEPLOYMENTS, group: { toString: 1 } }, AT)`, /group, version and plural/],
+  [
+    "whose path is no text",
+    `client.patch(DEPLOYMENTS, AT, [{ op: "add", path: { toString: 1 }, value: 1 }], { type: "json" })`,
+    /finalizers alone/,
+  ],
   ["that removes its metadata", `client.patch(DEPLOYMENTS, AT, { metadata: null })`, /finalizers alone/],
 ] as const;
 

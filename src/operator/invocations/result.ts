@@ -75,6 +75,8 @@ function fittedObject(value: object, budget: Budget, redact: (text: string) => s
     }
     const name = redact(printable(key, 256));
     budget.left -= JSON.stringify(name).length + 4;
+    // Two names may read alike once they are redacted: one value is lost then.
+    if (Object.hasOwn(kept, name)) budget.cut = true;
     kept[name] = fitted(entry, budget, redact);
   }
   return kept;

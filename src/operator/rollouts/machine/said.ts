@@ -22,7 +22,7 @@ export function atWave({ now }: Pick<RolloutFacts, "now">, wave: number, waves: 
   return { wave, waves, waveOf: `${Math.min(wave + 1, waves)}/${waves}`, waveStartedAt: timestamp(now) };
 }
 
-/** What held it up, such as a window that "opens next at" a time, is not said any more: it would be of the past. */
+/** What held it up, such as a window that "opens next at" a time, is not said while it is planned: the time would be of the past. */
 export function planAgain({ rollout }: Pick<RolloutFacts, "rollout">, message: string): RolloutStep {
   const wasHeld = conditionOf(rollout, "Applied")?.status === "False";
   const said: readonly Said[] = [

@@ -27,10 +27,11 @@ it.each<[string, DeploymentStatus, DeploymentStatus, string | null | undefined, 
   expect(verdict(from, to, operationId)).toBe(kind);
 });
 
-const setup = (from: DeploymentStatus, desired: string | null, current: string | undefined, operationId?: null) => {
+type Current = DeploymentState["currentRelease"];
+const setup = (from: DeploymentStatus, desired: string | null, currentRelease: Current, operationId?: null) => {
   const state: DeploymentState = {
     ...{ status: "running", platform: "kubernetes", protocolVersion: 1 },
-    ...(current !== undefined && { currentRelease: { releaseId: current, version: null } }),
+    ...(currentRelease !== undefined && { currentRelease }),
   };
   const row = {
     ...{ status: from, current_release_id: null, desired_release_id: desired, retry_requested: false },
@@ -42,9 +43,11 @@ const setup = (from: DeploymentStatus, desired: string | null, current: string |
 it.each<DeploymentStatus>(["pending", "initial-setup", "provisioning"])(
   "a report that %s runs, from before a release was promoted, ends no setup of that release",
   (from) => {
-    expect(setup(from, "rel_2", undefined, null)).toEqual({ kind: "ignored" });
+    for (const current of [undefined, null, { version: null }]) {
+      expect(setup(from, "rel_2", current, null)).toEqual({ kind: "ignored" });
+    }
     expect(setup(from, null, undefined, null)).toMatchObject({ kind: "applied", next: { status: "running" } });
-    expect(setup(from, "rel_2", "rel_2", null)).toMatchObject({
+    expect(setup(from, "rel_2", { releaseId: "rel_2", version: null }, null)).toMatchObject({
       kind: "applied",
       next: { current_release_id: "rel_2", desired_release_id: null },
     });

@@ -34,8 +34,8 @@ export function judge(row: Judged, state: DeploymentState, at: Date, operationId
     ];
     return { kind: "illegal", from: row.status, allowed: [...new Set(allowed)] };
   }
-  if (operationId === null && endsSetupWithout(row, state)) return { kind: "ignored" };
   const current = currentReleaseOf(row, state);
+  if (operationId === null && current === null && endsSetup(row, state)) return { kind: "ignored" };
   const desired = row.desired_release_id === current ? null : row.desired_release_id;
   const reported: Targeted = { ...row, current_release_id: current, desired_release_id: desired };
   const next = legal === row.status ? reported : advance(reported, legal, at);
@@ -48,8 +48,8 @@ const SETUP: ReadonlySet<DeploymentStatus> = new Set(["pending", "initial-setup"
  * A setup ends with the release that is wanted. A report that it runs, without any, is from before one was promoted: taken, the
  * release would be wanted by no setup and no update, and never come.
  */
-function endsSetupWithout({ status, desired_release_id: desired }: Judged, state: DeploymentState): boolean {
-  return SETUP.has(status) && state.status === "running" && desired !== null && state.currentRelease === undefined;
+function endsSetup({ status, desired_release_id: desired }: Judged, state: DeploymentState): boolean {
+  return SETUP.has(status) && state.status === "running" && desired !== null;
 }
 
 /** Absent in the report: unchanged. */

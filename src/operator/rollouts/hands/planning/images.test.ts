@@ -50,6 +50,16 @@ test("an install says which images come, and so does an update of what it change
   expect(shown([web], { unchanged: 1 })).toEqual([]);
 });
 
+test("an image that stays as the customer has it does not come", () => {
+  const ref = "Deployment.apps/shop/web";
+  const field = '.spec.template.spec.containers[name="c0"].image';
+  const overrides = [{ ref, field, manager: "kubectl-set" }];
+  expect(shown([web], { changed: [{ ref, fields: [".x"] }], overrides })).toEqual([
+    `runs r.example/proxy:2 in ${ref}`,
+    `change ${ref}: .x`,
+  ]);
+});
+
 test("a line of images has its bound: what has no room is counted, and a long name is cut", () => {
   const many = Array.from({ length: 40 }, (_, index) =>
     workload("Deployment", `web-${index}`, { template: pod("app:1") }),

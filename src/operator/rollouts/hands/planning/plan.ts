@@ -74,7 +74,9 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     met,
     accounts,
     // No part of the digest by themselves: they are of the content.
-    imagesOf(intent.objects, running).map(({ image, refs }) => withList(`runs ${image} in `, refs, "object")),
+    imagesOf(intent.objects, running, shown.overrides).map(({ image, refs }) =>
+      withList(`runs ${image} in `, refs, "object"),
+    ),
     changed.map(({ ref, fields }) => withFields(`change ${ref}`, fields)),
     created.map((ref) => `create ${ref}`),
   ]);
