@@ -43,7 +43,7 @@ const setup = (from: DeploymentStatus, desired: string | null, currentRelease: C
 it.each<DeploymentStatus>(["pending", "initial-setup", "provisioning"])(
   "a report that %s runs, from before a release was promoted, ends no setup of that release",
   (from) => {
-    for (const current of [undefined, null, { version: null }]) {
+    for (const current of [undefined, null, { version: null }, { releaseId: "rel_1", version: null }]) {
       expect(setup(from, "rel_2", current, null)).toEqual({ kind: "ignored" });
     }
     expect(setup(from, null, undefined, null)).toMatchObject({ kind: "applied", next: { status: "running" } });

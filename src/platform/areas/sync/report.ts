@@ -35,7 +35,7 @@ export function judge(row: Judged, state: DeploymentState, at: Date, operationId
     return { kind: "illegal", from: row.status, allowed: [...new Set(allowed)] };
   }
   const current = currentReleaseOf(row, state);
-  if (operationId === null && current === null && endsSetup(row, state)) return { kind: "ignored" };
+  if (operationId === null && endsSetupWithout(current, row, state)) return { kind: "ignored" };
   const desired = row.desired_release_id === current ? null : row.desired_release_id;
   const reported: Targeted = { ...row, current_release_id: current, desired_release_id: desired };
   const next = legal === row.status ? reported : advance(reported, legal, at);
@@ -45,11 +45,15 @@ export function judge(row: Judged, state: DeploymentState, at: Date, operationId
 const SETUP: ReadonlySet<DeploymentStatus> = new Set(["pending", "initial-setup", "provisioning"]);
 
 /**
- * A setup ends with the release that is wanted. A report that it runs, without any, is from before one was promoted: taken, the
- * release would be wanted by no setup and no update, and never come.
+ * A setup ends with the release that is wanted. A report that it runs with another, or with none, is from before that one was
+ * promoted: taken, the release would be wanted by no setup and no update, and never come.
  */
-function endsSetup({ status, desired_release_id: desired }: Judged, state: DeploymentState): boolean {
-  return SETUP.has(status) && state.status === "running" && desired !== null;
+function endsSetupWithout(
+  current: string | null,
+  { status, desired_release_id: desired }: Judged,
+  state: DeploymentState,
+): boolean {
+  return SETUP.has(status) && state.status === "running" && desired !== null && desired !== current;
 }
 
 /** Absent in the report: unchanged. */
