@@ -166,7 +166,10 @@ test.each([
 test.each([
   ["there", ""],
   ["absent", "Line 1: there is no Deployment web in namespace shop.\n"],
-  ["forbidden", "Line 1: you may not look at Deployment web in namespace shop, so whether it is there is not known here.\n"],
+  [
+    "forbidden",
+    "Line 1: you may not look at Deployment web in namespace shop, so whether it is there is not known here.\n",
+  ],
   ["unread", "Line 1: Deployment web in namespace shop could not be read, so whether it is there is not known here.\n"],
 ] as const)("before the question stands whether the target is there: %s", (state, words) => {
   const found = [{ current: {}, target: { object: "Deployment web in namespace shop", state } }];

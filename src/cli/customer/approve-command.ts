@@ -12,9 +12,9 @@ import { escaped } from "../kernel/output.ts";
 import { type Approval, approvalOf, approvalText, decisionOf, placeOf } from "./approval.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 import { grantNamed, ownName } from "./grants.ts";
-import { windowLimit } from "./window-limit.ts";
 import { foundByEach } from "./plan-targets.ts";
 import { isAccepted, planText, shownPlan } from "./shown-plan.ts";
+import { windowLimit } from "./window-limit.ts";
 
 const help = (usage: string): string => `usage: ${usage} NAME [--minutes 60] [options]
 
