@@ -8,7 +8,7 @@ import { runCli } from "../run-cli.ts";
 import { approvalOf, approvalText, decisionOf } from "./approval.ts";
 import { approveCommand } from "./approve-command.ts";
 import { planText, shownPlan } from "./shown-plan.ts";
-import { windowLimit } from "./window-limit.ts";
+import { type WindowLimit, windowLimit } from "./window-limit.ts";
 
 const NOW = new Date("2026-01-01T10:00:00Z");
 const ACCOUNT = "grant-aaaaaaaa0000";
@@ -69,10 +69,12 @@ test.each([
 
 test("an approver who may not read the policies is told that they may allow less", () => {
   const policy = { ...UNLIMITED, isUnseen: true };
-  expect(approvalText(approvalOf(grant(), { ...NO_OPTIONS, policy }, NOW))).toContain("they may allow less");
+  expect(approvalText(approvalOf(grant(), { ...NO_OPTIONS, policy }, NOW))).toBe(
+    "Saying yes approves it for 45 minutes, or less where the policies allow less: you may not read them (operationpolicies).\n",
+  );
 });
 
-test.each([
+test.each<readonly [{ readonly specs?: readonly (number | undefined)[]; readonly status?: number }, WindowLimit]>([
   [{ specs: [45, undefined, 20] }, { minutes: 20, isUnseen: false }],
   [{ specs: [undefined] }, { minutes: undefined, isUnseen: false }],
   [{ status: 403 }, { minutes: undefined, isUnseen: true }],

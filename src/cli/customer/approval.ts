@@ -82,14 +82,20 @@ function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, no
 }
 
 /** What approving does. */
-export function approvalText({ minutes, holds, isUnseen, isDecided, bindings }: Approval): string {
-  const unseen = isUnseen ? " You may not read the policies (operationpolicies): they may allow less." : "";
+export function approvalText(approval: Approval): string {
+  const { isDecided, bindings } = approval;
   const lines = [
-    isDecided ? "It is approved already." : `Saying yes approves it for ${minutesText(minutes, holds)}.${unseen}`,
+    isDecided ? "It is approved already." : `Saying yes approves it for ${windowText(approval)}.`,
     ...(bindings.length > 0 ? ["These bindings are made as you, and removed when the grant is over:"] : []),
     ...bindings.map((binding) => `  ${placeOf(binding)}: ${binding.roleRef.name}, as ${binding.metadata.name}`),
   ];
   return textOf(lines);
+}
+
+/** How long it holds, as far as this person may know. */
+export function windowText({ minutes, holds, isUnseen }: Approval): string {
+  const unseen = isUnseen ? ", or less where the policies allow less: you may not read them (operationpolicies)" : "";
+  return `${minutesText(minutes, holds)}${unseen}`;
 }
 
 /** An operation on nodes has its rights in no namespace. */

@@ -1,6 +1,5 @@
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../base/clock.ts";
-import { minutesText } from "../../crds/approved-minutes.ts";
 import { accessGrants, MAX_MINUTES } from "../../crds/kinds/access-grant.ts";
 import type { LentBinding } from "../../crds/kinds/lending.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -9,7 +8,7 @@ import { collectionPath } from "../../kube/objects/paths.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
-import { type Approval, approvalOf, approvalText, decisionOf, placeOf } from "./approval.ts";
+import { type Approval, approvalOf, approvalText, decisionOf, placeOf, windowText } from "./approval.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 import { grantNamed, ownName } from "./grants.ts";
 import { foundByEach } from "./plan-targets.ts";
@@ -73,7 +72,7 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
     const waits = isAccepted(grant)
       ? ""
       : "; it waits until its deployment is accepted: kubectl describe manageddeployments";
-    process.stdout.write(`${name} is approved for ${minutesText(approval.minutes, approval.holds)}${waits}\n`);
+    process.stdout.write(`${name} is approved for ${windowText(approval)}${waits}\n`);
   }
   for (const binding of approval.bindings) {
     await made(client, binding, undefined, signal);

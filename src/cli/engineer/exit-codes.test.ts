@@ -30,5 +30,5 @@ test.each([
   ["WORKSPACE_REQUIRED", "  hint: add --workspace <name>"],
 ] as const)("a hint of %s names the flag, and not the API's parameter", (code, words) => {
   const { hint, message } = ERRORS[code];
-  expect(wordsOf(new ApiError(code, message, { status: 400, retryable: false, hint }))[1]).toBe(words);
+  expect(wordsOf(new ApiError(code, message, { status: 400, retryable: false, hint: hint ?? "" }))[1]).toBe(words);
 });
