@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { pack } from "tar-stream";
@@ -79,7 +80,7 @@ async function moduleArchive(): Promise<Buffer> {
   const archive = pack();
   archive.entry({ name: "main.tf" }, 'output "product" {\n  value = "shop"\n}\n');
   archive.finalize();
-  return promisify(gzip)(Buffer.concat(await Array.fromAsync(archive)));
+  return promisify(gzip)(await buffer(archive));
 }
 
 async function page(token: string): Promise<readonly string[]> {

@@ -221,7 +221,9 @@ test("what held it up is said no longer than it holds: a window that opens is no
   const held = waiting.do === "wait" ? (waiting.said.find(([type]) => type === "Applied") ?? []) : [];
   const [type = "", status = "", reason = "", message = ""] = held;
   expect(message).toContain("the next opens at 2026-01-01T10:00:00Z");
-  const conditions = [{ type, status, reason, message, lastTransitionTime: at(-1) }] as RolloutStatus["conditions"];
+  const conditions = [{ type, status, reason, message, lastTransitionTime: at(-1) }] as NonNullable<
+    RolloutStatus["conditions"]
+  >;
   expect(nextRolloutStep(facts("Queued", { policy: auto, status: { plannedAt: at(-6), conditions } }))).toMatchObject({
     to: "Planning",
     said: [
