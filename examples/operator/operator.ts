@@ -31,12 +31,10 @@ async function reconcile(key: string, { signal }: kube.ReconcileContext): Promis
   const published = { namespace: NAMESPACE, name: `${namespace}.${name}` };
   if (deletionTimestamp !== undefined) {
     await client.delete(kube.resources.configMaps, published, {}, signal);
-    const body = kube.removeFinalizer(page, FINALIZER);
-    if (body) await client.patch(pages, page.metadata, { type: "json", body }, {}, signal);
+    await kube.removeFinalizer(client, pages, page, FINALIZER, signal);
     return undefined;
   }
-  const body = kube.addFinalizer(page, FINALIZER);
-  if (body) page = await client.patch<Page>(pages, page.metadata, { type: "json", body }, {}, signal);
+  page = await kube.addFinalizer(client, pages, page, FINALIZER, signal);
   const configMap = { apiVersion: "v1", kind: "ConfigMap", metadata: published, data: { text: page.spec.text } };
   await client.apply(kube.resources.configMaps, configMap, {}, signal);
   const before = page.status?.conditions ?? [];

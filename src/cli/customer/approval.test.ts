@@ -1,17 +1,21 @@
 import { expect, test } from "vitest";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import { planHash } from "../../crds/plan.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Client } from "../../kube/client/client.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { runCli } from "../run-cli.ts";
 import { approvalOf, approvalText, decisionOf } from "./approval.ts";
 import { approveCommand } from "./approve-command.ts";
 import { planText, shownPlan } from "./shown-plan.ts";
+import { type WindowLimit, windowLimit } from "./window-limit.ts";
 
 const NOW = new Date("2026-01-01T10:00:00Z");
 const ACCOUNT = "grant-aaaaaaaa0000";
 const LINE = `kubectl create rolebinding ${ACCOUNT}-kubernetes-scale -n shop --clusterrole=sallyport-op-kubernetes-scale --serviceaccount=sallyport-grants:${ACCOUNT}`;
 const APPROVERS_LEND: AccessGrantStatus = { state: "Pending", bindings: [LINE] };
-const NO_OPTIONS = { minutes: undefined, planHash: undefined };
+const UNLIMITED = { minutes: undefined, isUnseen: false };
+const NO_OPTIONS = { minutes: undefined, planHash: undefined, policy: UNLIMITED };
 
 function grant(spec: Partial<AccessGrantSpec> = {}, status: AccessGrantStatus = { state: "Pending" }): AccessGrant {
   const params = { namespace: "shop", kind: "deployment", name: "web", replicas: 5 };
@@ -47,6 +51,40 @@ test("where the operator lends, the decision is all: as long as the plan allows,
     spec: { approvedForMinutes: 45, approvedPlanHash: grant().spec.planHash, decidedBy: "alice" },
   });
   expect(approvalText(approval)).toBe("Saying yes approves it for 45 minutes.\n");
+});
+
+test.each([
+  ["typed, and more than the policy allows", 40, 15, 40, "for 15 minutes (40 were asked for; the policy allows 15)."],
+  ["typed, and as much as the policy allows", 15, 15, 15, "for 15 minutes."],
+  ["typed, and less than the policy allows", 10, 15, 10, "for 10 minutes."],
+  ["not typed: what the policy allows is asked for", undefined, 15, 15, "for 15 minutes."],
+])("the policy's cut is said before the question: minutes %s", (_, typed, allowed, written, words) => {
+  const policy = { ...UNLIMITED, minutes: allowed };
+  const approval = approvalOf(grant({}, APPROVERS_LEND), { ...NO_OPTIONS, minutes: typed, policy }, NOW);
+  expect(approvalText(approval)).toContain(`Saying yes approves it ${words}\n`);
+  expect(decisionOf(approval, undefined)).toMatchObject({ spec: { approvedForMinutes: written } });
+  const end = new Date(NOW.getTime() + Math.min(written, 15) * 60_000).toISOString().replace(".000Z", "Z");
+  expect(approval.bindings).toMatchObject([{ metadata: { annotations: { "sallyport.dev/expires-at": end } } }]);
+});
+
+test("an approver who may not read the policies is told that they may allow less", () => {
+  const policy = { ...UNLIMITED, isUnseen: true };
+  expect(approvalText(approvalOf(grant(), { ...NO_OPTIONS, policy }, NOW))).toBe(
+    "Saying yes approves it for 45 minutes, or less where the policies allow less: you may not read them (operationpolicies).\n",
+  );
+});
+
+test.each<readonly [{ readonly specs?: readonly (number | undefined)[]; readonly status?: number }, WindowLimit]>([
+  [{ specs: [45, undefined, 20] }, { minutes: 20, isUnseen: false }],
+  [{ specs: [undefined] }, { minutes: undefined, isUnseen: false }],
+  [{ status: 403 }, { minutes: undefined, isUnseen: true }],
+])("the shortest limit of all policies counts: %j", async ({ specs = [], status }, expected) => {
+  const list = async function* () {
+    if (status !== undefined) throw new ApiError("no", { status, reason: "" });
+    for (const maxWindowMinutes of specs) yield { spec: maxWindowMinutes === undefined ? {} : { maxWindowMinutes } };
+  };
+  const client = { list } as unknown as Pick<Client, "list">;
+  expect(await windowLimit(client, "sallyport-grants", new AbortController().signal)).toEqual(expected);
 });
 
 test("an operation on nodes has its rights in the whole cluster, and says so", () => {
@@ -101,7 +139,7 @@ test("more minutes than the plan allows are a wrong call", () => {
   expect(() => approvalOf(grant(), { ...NO_OPTIONS, minutes: 46 }, NOW)).toThrow(UsageError);
 });
 
-const shown = (of: AccessGrant): string => planText(shownPlan(of, [{ replicas: 3 }]));
+const shown = (of: AccessGrant): string => planText(shownPlan(of, [{ current: { replicas: 3 } }]));
 
 test("a plan is shown with our sentence, its parameters, the vendor's words and its hash", () => {
   const { planHash: hash } = grant().spec;
@@ -127,6 +165,21 @@ test.each([
   expect(shown(grant({}, { state: "Pending", conditions: [{ ...condition, status: "True" }] }))).not.toContain(words);
 });
 
+test.each([
+  ["there", ""],
+  ["absent", "Line 1: there is no Deployment web in namespace shop.\n"],
+  [
+    "forbidden",
+    "Line 1: you may not look at Deployment web in namespace shop, so whether it is there is not known here.\n",
+  ],
+  ["unread", "Line 1: Deployment web in namespace shop could not be read, so whether it is there is not known here.\n"],
+] as const)("before the question stands whether the target is there: %s", (state, words) => {
+  const found = [{ current: {}, target: { object: "Deployment web in namespace shop", state } }];
+  const hash = `  hash ${grant().spec.planHash}\n`;
+  expect(planText(shownPlan(grant(), found)).split(hash)[1]).toBe(words);
+  expect(planText(shownPlan(grant({}, { state: "Completed" }), found)).split(hash)[1]).toBe("");
+});
+
 test("a plan with the hash of another one says that it is not to be approved", () => {
   expect(shown(grant({ planHash: `sha256:${"0".repeat(64)}` }))).toContain("do not approve it");
   expect(shown(grant())).not.toContain("do not approve it");
@@ -142,7 +195,9 @@ test("what the vendor wrote cannot steer the terminal, nor look like our own lin
 test.each([
   [["approve"], "takes the name of one request"],
   [["approve", "a", "b"], "takes the name of one request"],
-  [["approve", "a", "--minutes", "0"], "--minutes takes a number"],
+  [["approve", "a", "--minutes", "0"], "--minutes takes a whole number from 1 to 43200"],
+  [["approve", "a", "--minutes", "43201"], "--minutes takes a whole number from 1 to 43200"],
+  [["approve", "a", "--minutes", "100000"], "--minutes takes a whole number from 1 to 43200"],
   [["approve", "a", "--force"], "--force"],
 ])("called wrongly as %j, it says so and exits with 2", async (argv, words) => {
   const said: string[] = [];

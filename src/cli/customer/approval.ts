@@ -1,3 +1,4 @@
+import { minutesText } from "../../crds/approved-minutes.ts";
 import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
 import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/kinds/lending.ts";
@@ -6,10 +7,12 @@ import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { textOf } from "../kernel/output.ts";
 import { CODES } from "./customer-cluster.ts";
+import type { WindowLimit } from "./window-limit.ts";
 
 export interface ApprovalOptions {
-  /** Undefined: an hour, or less where the plan allows less. */
+  /** Undefined: an hour, or less where the plan or the policies allow less. */
   readonly minutes: number | undefined;
+  readonly policy: WindowLimit;
   /** Given by an approver who has read the plan before. */
   readonly planHash: string | undefined;
 }
@@ -17,7 +20,12 @@ export interface ApprovalOptions {
 /** What an approval writes: the fields of the decision, and the bindings that go with it. */
 export interface Approval {
   readonly grant: AccessGrant;
+  /** What is written: as the approver typed it. */
   readonly minutes: number;
+  /** What the policies leave of it: so long the window is, as they are now. */
+  readonly holds: number;
+  /** The policies could not be read, so the window may be shorter. */
+  readonly isUnseen: boolean;
   /** The decision is there already; only bindings may be missing. */
   readonly isDecided: boolean;
   /** Empty where the operator lends. */
@@ -48,13 +56,15 @@ export function approvalOf(grant: AccessGrant, options: ApprovalOptions, now: Da
   if (status?.state === undefined) {
     throw conflict(`the operator has not looked at ${name} yet; try again, or see whether it runs`);
   }
-  const minutes = options.minutes ?? Math.min(DEFAULT_MINUTES, spec.maxMinutes);
+  const { minutes: allowed = Number.POSITIVE_INFINITY, isUnseen } = options.policy;
+  const minutes = options.minutes ?? Math.min(DEFAULT_MINUTES, spec.maxMinutes, allowed);
   if (minutes > spec.maxMinutes) throw new UsageError(`--minutes may be ${spec.maxMinutes} at most for ${name}`);
   const isDecided = spec.approvedForMinutes !== undefined;
-  const bindings = bindingsOf(grant, isDecided ? (spec.approvedForMinutes ?? minutes) : minutes, now);
+  const holds = Math.min(spec.approvedForMinutes ?? minutes, allowed);
+  const bindings = bindingsOf(grant, holds, now);
   if (isDecided && bindings.length === 0)
     throw conflict(`${name} is approved already, by ${spec.decidedBy ?? "an unknown person"}`);
-  return { grant, minutes, isDecided, bindings };
+  return { grant, minutes, holds, isUnseen, isDecided, bindings };
 }
 
 /** The operator shows lines only where approvers lend. Of their text only `--role=` is read. */
@@ -72,13 +82,20 @@ function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, no
 }
 
 /** What approving does. */
-export function approvalText({ minutes, isDecided, bindings }: Approval): string {
+export function approvalText(approval: Approval): string {
+  const { isDecided, bindings } = approval;
   const lines = [
-    isDecided ? "It is approved already." : `Saying yes approves it for ${minutes} minutes.`,
+    isDecided ? "It is approved already." : `Saying yes approves it for ${windowText(approval)}.`,
     ...(bindings.length > 0 ? ["These bindings are made as you, and removed when the grant is over:"] : []),
     ...bindings.map((binding) => `  ${placeOf(binding)}: ${binding.roleRef.name}, as ${binding.metadata.name}`),
   ];
   return textOf(lines);
+}
+
+/** How long it holds, as far as this person may know. */
+export function windowText({ minutes, holds, isUnseen }: Approval): string {
+  const unseen = isUnseen ? ", or less where the policies allow less: you may not read them (operationpolicies)" : "";
+  return `${minutesText(minutes, holds)}${unseen}`;
 }
 
 /** An operation on nodes has its rights in no namespace. */

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../base/clock.ts";
-import { accessGrants } from "../../crds/kinds/access-grant.ts";
+import { accessGrants, MAX_MINUTES } from "../../crds/kinds/access-grant.ts";
 import type { LentBinding } from "../../crds/kinds/lending.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
@@ -8,11 +8,12 @@ import { collectionPath } from "../../kube/objects/paths.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
-import { type Approval, approvalOf, approvalText, decisionOf, placeOf } from "./approval.ts";
-import { currentOf } from "./current-params.ts";
+import { type Approval, approvalOf, approvalText, decisionOf, placeOf, windowText } from "./approval.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 import { grantNamed, ownName } from "./grants.ts";
+import { foundByEach } from "./plan-targets.ts";
 import { isAccepted, planText, shownPlan } from "./shown-plan.ts";
+import { windowLimit } from "./window-limit.ts";
 
 const help = (usage: string): string => `usage: ${usage} NAME [--minutes 60] [options]
 
@@ -20,10 +21,13 @@ For an approver in the customer's cluster: shows a request and its plan, asks, a
 your own rights. Where approvers lend (lending.mode=approver), it also makes the bindings that the plan needs; they are taken
 from the frozen request, not from what the operator shows. Called again, it makes those that are missing.
 
-  --minutes N           how long it may run from the approval on; default 60, or less where the request allows less
+  --minutes N           how long it may run from the approval on, 1 to ${MAX_MINUTES}; default 60, or less where the request or your
+                        policies allow less. Where your policies allow less than N, that holds, and is said before it asks
   --plan-hash HASH      the plan that you have read, sha256:…; another one is not approved
   --yes                 do not ask; a destructive plan then needs --plan-hash
 ${CLUSTER_FLAGS_HELP}  --help                this text
+
+What it prints is for people: a script reads the exit code, and with timeline NAME -o json what came of it.
 
 Exit codes:
   ${CODES.done}  approved, and lent where that is yours to do
@@ -55,8 +59,9 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
   const { namespace } = wanted;
   const grant = await grantNamed(client, wanted, signal);
   const { name } = grant.metadata;
-  const approval = approvalOf(grant, wanted, systemClock.wallNow());
-  process.stdout.write(planText(shownPlan(grant, await currentOf(client, grant.spec.commands, signal))));
+  const policy = await windowLimit(client, namespace, signal);
+  const approval = approvalOf(grant, { ...wanted, policy }, systemClock.wallNow());
+  process.stdout.write(planText(shownPlan(grant, await foundByEach(client, grant.spec.commands, signal))));
   process.stdout.write(approvalText(approval));
   await consent(approval, wanted, signal);
   // A dry run of all bindings first, so that a missing right leaves nothing half-done.
@@ -67,7 +72,7 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
     const waits = isAccepted(grant)
       ? ""
       : "; it waits until its deployment is accepted: kubectl describe manageddeployments";
-    process.stdout.write(`${name} is approved for ${approval.minutes} minutes${waits}\n`);
+    process.stdout.write(`${name} is approved for ${windowText(approval)}${waits}\n`);
   }
   for (const binding of approval.bindings) {
     await made(client, binding, undefined, signal);
@@ -129,7 +134,9 @@ function parsed(usage: string, args: readonly string[]) {
   const wrong = (why: string): UsageError => new UsageError(`${why}. See ${usage} --help`);
   if (id === undefined || more.length > 0) throw wrong("it takes the name of one request");
   const { minutes, yes, namespace, context, kubeconfig } = values;
-  if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes)) throw wrong("--minutes takes a number of minutes");
+  if (minutes !== undefined && !(/^[1-9]\d{0,4}$/.test(minutes) && Number(minutes) <= MAX_MINUTES)) {
+    throw wrong(`--minutes takes a whole number from 1 to ${MAX_MINUTES}`);
+  }
   return {
     id,
     yes,

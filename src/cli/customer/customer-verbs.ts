@@ -5,11 +5,11 @@ import { type OperationInvocation, operationInvocations } from "../../crds/kinds
 import { type OperationPolicy, operationPolicies } from "../../crds/kinds/operation-policy.ts";
 import type { WindowState } from "../../operator/gate/release-windows.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
-import { currentOf } from "./current-params.ts";
 import { CODES } from "./customer-cluster.ts";
 import { decided } from "./decisions.ts";
 import { grantNamed, rolloutNamed } from "./grants.ts";
 import { openSessions, sessionsTable } from "./inside.ts";
+import { foundByEach } from "./plan-targets.ts";
 import { commandsWith } from "./plugin-commands.ts";
 import { policyVerdict, verdictText, waitsForWindows } from "./policy-verdict.ts";
 import { listed, requestsTable, waitingRequests } from "./requests.ts";
@@ -91,7 +91,7 @@ async function show({ client, namespace, words: [id = ""], signal }: Asked): Pro
   if (grant === undefined) {
     throw new FriendlyError(`there is no request or release ${name} in ${namespace}`, { exitCode: CODES.notFound });
   }
-  const value = shownPlan(grant, await currentOf(client, grant.spec.commands, signal));
+  const value = shownPlan(grant, await foundByEach(client, grant.spec.commands, signal));
   return { value, text: () => planText(value) };
 }
 

@@ -26,7 +26,7 @@ export function sentenceOf({ command, params = {} }: PlanLine, current: Current 
   const summary = operation?.summary.replace(/\.$/, "") ?? OTHER_SENTENCES[command];
   const rest = Object.entries(params)
     .filter(([name]) => !OBJECT.includes(name))
-    .map(([name, value]) => `${shown(name)} ${change(current[name], value)}`);
+    .map(([name, value]) => `${quoted(name)} ${change(current[name], value)}`);
   const words = [objectOf(params), ...rest].filter((word) => word !== "");
   const does = summary ?? `Runs ${command}, which this program does not know`;
   return words.length === 0 ? does : `${does}: ${words.join(", ")}`;
@@ -34,17 +34,17 @@ export function sentenceOf({ command, params = {} }: PlanLine, current: Current 
 
 function objectOf(params: Readonly<Record<string, unknown>>): string {
   const { kind, name, pod, namespace } = params;
-  const words = [kind, name].filter((word) => word !== undefined).map(shown);
-  if (pod !== undefined) words.push(`pod ${shown(pod)}`);
-  if (namespace !== undefined) words.push(words.length === 0 ? "namespace" : "in", shown(namespace));
+  const words = [kind, name].filter((word) => word !== undefined).map(quoted);
+  if (pod !== undefined) words.push(`pod ${quoted(pod)}`);
+  if (namespace !== undefined) words.push(words.length === 0 ? "namespace" : "in", quoted(namespace));
   return words.join(" ");
 }
 
 function change(now: unknown, then: unknown): string {
-  return now === undefined || shown(now) === shown(then) ? shown(then) : `${shown(now)} → ${shown(then)}`;
+  return now === undefined || quoted(now) === quoted(then) ? quoted(then) : `${quoted(now)} → ${quoted(then)}`;
 }
 
 /** A text that could be taken for words of the sentence stands in quotes. */
-function shown(value: unknown): string {
+export function quoted(value: unknown): string {
   return typeof value === "string" && /^[\w./:=-]+$/.test(value) ? value : (JSON.stringify(value) ?? "");
 }

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { canonicalJson } from "../../crds/canonical-digest.ts";
+import { objectName } from "../../crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
 import { type DigestedReceipt, isSettled, linkedReceipt } from "../../crds/receipt.ts";
 import type { Client } from "../../kube/client/client.ts";
@@ -17,10 +18,10 @@ The receipt of a request that is over: what was asked for, who decided, what ran
 document. A line each, in the bytes of which the digest is; the platform keeps the same ones. Each names the digest of the
 receipt before it.
 
-verify reads such files, with one receipt or many, and needs no cluster and no network. It names what was changed, left out
+verify reads such files, with one receipt or many, also as -o json has them, and needs no cluster and no network. It names what was changed, left out
 or put in another order. FILE may be - for what is piped in.
 
-  --deployment ID       all receipts of one deployment, in their order
+  --deployment ID       all receipts of one deployment, in their order: dep_…, or the name of its ManagedDeployment, dep-…
   --head DIGEST         verify: what the last receipt must be. Without it, the end of a chain may be missing unseen. It is
                         status.receipts.digest of the ManagedDeployment, or what the other side says
 ${CLUSTER_FLAGS_HELP}  -o, --output FORMAT   json or yaml, for reading; without it, a line each
@@ -84,9 +85,17 @@ async function grantsFor(
     return found;
   }
   const all = await listed<AccessGrant>(client, accessGrants, namespace, signal);
-  const linked = all.filter(({ spec, status }) => spec.deploymentId === deployment && status?.receipt !== undefined);
+  const linked = receiptsOf(all, deployment);
   if (linked.length === 0) throw new FriendlyError(`no receipt of ${deployment} is here`, { exitCode: CODES.notFound });
-  return linked.toSorted((one, other) => numberOf(one) - numberOf(other));
+  return linked;
+}
+
+/** @param deployment its id, `dep_…`, or the name of its ManagedDeployment, `dep-…`: the same id in Kubernetes' spelling */
+export function receiptsOf(grants: readonly AccessGrant[], deployment: string): readonly AccessGrant[] {
+  const name = objectName(deployment);
+  return grants
+    .filter(({ spec, status }) => objectName(spec.deploymentId) === name && status?.receipt !== undefined)
+    .toSorted((one, other) => numberOf(one) - numberOf(other));
 }
 
 function numberOf({ status }: AccessGrant): number {

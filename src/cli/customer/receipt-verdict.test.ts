@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { stringify } from "yaml";
 import { canonicalDigest } from "../../crds/canonical-digest.ts";
+import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DigestedReceipt, Receipt } from "../../crds/receipt.ts";
+import { UsageError } from "../kernel/command.ts";
+import { receiptsOf } from "./receipt-command.ts";
 import { documentsIn, verdictLines, verdictOn } from "./receipt-verdict.ts";
 
 function receipt(sequence: number, previous: string | null): Receipt {
@@ -83,6 +87,26 @@ test("a whole chain holds, in one file or in several, and says its end", () => {
   expect(verdict).toEqual({ holds: true, problems: [], chains: [{ deploymentId: "dep_1", from: 1, to: 4, head }] });
   expect(judged(all.slice(1)).holds).toBe(true);
   expect(verdictLines(judged(all.slice(1)))[1]).toBe("dep_1: receipts 1 to 1 are not among these files");
+});
+
+test("YAML, which receipt prints for reading, is one line that says what to do, and nothing looks tampered with", () => {
+  const all = chain(2);
+  for (const value of [all, all[0]]) {
+    const read = () => documentsIn(stringify(value), "f");
+    expect(read).toThrow(UsageError);
+    expect(read).toThrow(/^f is YAML, which is for reading: verify what receipt prints without -o, or with -o json$/);
+    expect(verdictOn(documentsIn(JSON.stringify(value, undefined, 2), "f")).holds).toBe(true);
+  }
+});
+
+test("the receipts of a deployment are found by its id and by the name of its object, in their order", () => {
+  const grants = [2, 1, 3].map((sequence) => ({
+    spec: { deploymentId: sequence === 3 ? "dep_b" : "dep_a" },
+    status: { receipt: { sequence } },
+  })) as unknown as readonly AccessGrant[];
+  const [second, first] = grants;
+  for (const id of ["dep_a", "dep-a"]) expect(receiptsOf(grants, id)).toEqual([first, second]);
+  expect(receiptsOf(grants, "dep-c")).toEqual([]);
 });
 
 test("any change of any field is named, with the number of the receipt, also when its digest was made anew", () => {

@@ -2,6 +2,7 @@ import { ReceiptDocument } from "../../contract/access-requests/receipts.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
 import { canonicalDigest } from "../../crds/canonical-digest.ts";
 import type { DigestedReceipt } from "../../crds/receipt.ts";
+import { UsageError } from "../kernel/command.ts";
 
 /** One document and where it was found, as `FILE` or `FILE:LINE`. */
 export interface Found {
@@ -34,13 +35,25 @@ const MAX_PROBLEMS = 1_000;
 /** Of all files together: as many as fit, at their usual size, into the bytes that these may have. */
 export const MAX_DOCUMENTS = 500_000;
 
-/** A document, a list of documents, or one on each line; not many more than {@link MAX_DOCUMENTS} at most. */
+/** How `-o yaml` begins. It is for reading: its lines are no receipts, and would look as if each was tampered with. */
+const YAML = /^\s*(---|(- )?(digest|receipt):)/;
+
+/**
+ * A document, a list of documents, or one on each line; not many more than {@link MAX_DOCUMENTS} at most.
+ *
+ * @throws UsageError for YAML
+ */
 export function documentsIn(text: string, name: string): readonly Found[] {
   const whole = parsed(text);
   if (Array.isArray(whole)) {
     return whole.slice(0, MAX_DOCUMENTS + 1).map((value, index) => ({ where: `${name}:${index + 1}`, value }));
   }
   if (whole !== undefined) return [{ where: name, value: whole }];
+  if (YAML.test(text)) {
+    throw new UsageError(
+      `${name} is YAML, which is for reading: verify what receipt prints without -o, or with -o json`,
+    );
+  }
   const found: Found[] = [];
   let unread = 0;
   for (const [index, line] of text.split("\n", MAX_DOCUMENTS + 1).entries()) {

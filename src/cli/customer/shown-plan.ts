@@ -1,7 +1,8 @@
-import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { planHash } from "../../crds/plan.ts";
 import { textOf } from "../kernel/output.ts";
 import { type Current, sentenceOf } from "./plan-sentences.ts";
+import type { Found, Target } from "./plan-targets.ts";
 
 /** A request as an approver reads it. */
 export interface ShownPlan {
@@ -27,12 +28,14 @@ interface ShownLine {
   readonly params: Readonly<Record<string, unknown>>;
   /** The parameters that it would change, as they are now. */
   readonly now: Current;
+  /** The object that it works on. Null: it names none, or one of a kind that this program does not look up. */
+  readonly target: Target | null;
   /** The vendor's own words. */
   readonly summary: string;
 }
 
-/** @param current the parameters of each line as they are now */
-export function shownPlan(grant: AccessGrant, current: readonly Current[]): ShownPlan {
+/** @param found what each line finds in the cluster now */
+export function shownPlan(grant: AccessGrant, found: readonly Found[]): ShownPlan {
   const { metadata, spec, status } = grant;
   return {
     name: metadata.name,
@@ -46,11 +49,11 @@ export function shownPlan(grant: AccessGrant, current: readonly Current[]): Show
     decidedBy: spec.decidedBy ?? null,
     approvedUntil: status?.approvedUntil ?? null,
     commands: spec.commands.map(({ command, params = {}, summary }, index) => {
-      const now = current[index] ?? {};
-      return { sentence: sentenceOf({ command, params }, now), command, params, now, summary };
+      const { current: now = {}, target = null } = found[index] ?? {};
+      return { sentence: sentenceOf({ command, params }, now), command, params, now, target, summary };
     }),
     planHash: spec.planHash,
-    warnings: [...warningsOf(grant)],
+    warnings: [...warningsOf(grant), ...targetWarnings(grant, found)],
   };
 }
 
@@ -62,6 +65,22 @@ function* warningsOf(grant: AccessGrant): Generator<string> {
   const permitted = grant.status?.conditions?.find(({ type }) => type === "Permitted");
   if (permitted?.status === "False") yield `It cannot run as it is: ${permitted.message}`;
 }
+
+/** What a request that is over works on may be gone because of it. */
+function targetWarnings({ status }: AccessGrant, found: readonly Found[]): readonly string[] {
+  if (FINAL_GRANT_STATES.some((state) => state === status?.state)) return [];
+  return found.flatMap(({ target }, index) => {
+    const words = target === undefined ? "" : TARGET_WORDS[target.state](target.object);
+    return words === "" ? [] : [`Line ${index + 1}: ${words}`];
+  });
+}
+
+const TARGET_WORDS: Readonly<Record<Target["state"], (object: string) => string>> = {
+  there: () => "",
+  absent: (object) => `there is no ${object}.`,
+  forbidden: (object) => `you may not look at ${object}, so whether it is there is not known here.`,
+  unread: (object) => `${object} could not be read, so whether it is there is not known here.`,
+};
 
 /** As the operator last reported. An approval waits for acceptance, and lapses at the time by which to decide. */
 export function isAccepted({ status }: AccessGrant): boolean {

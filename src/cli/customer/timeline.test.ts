@@ -53,6 +53,13 @@ test("what has the same second stands in the order in which it can have happened
   ]);
 });
 
+test("an approval that the policy cut says what holds, and what was asked for", () => {
+  const lines = told({ spec: { ...APPROVED, approvedForMinutes: 300 }, status: WINDOW });
+  expect(lines[1]).toBe(
+    "09:05:00Z bob approved for 30 minutes (300 were asked for; the policy allows 30), until 2026-01-01T09:35:00Z",
+  );
+});
+
 test("a denial has its decider and reason", () => {
   const conditions = [condition("Approved", "False", "2026-01-01T09:01:00Z", "Denied", "")];
   expect(told({ spec: { deniedReason: "not today", decidedBy: "bob" }, status: { conditions } }).at(-1)).toBe(

@@ -1,3 +1,4 @@
+import { minutesText } from "../../crds/approved-minutes.ts";
 import { grantAccount } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
@@ -55,7 +56,9 @@ function beginningOf({ metadata, spec, status }: AccessGrant): readonly Timeline
     entries.push({ at: decision.lastTransitionTime, who, what: `denied: ${spec.deniedReason}` });
   }
   if (status?.approvedAt !== undefined) {
-    const what = `approved for ${spec.approvedForMinutes} minutes, until ${status.approvedUntil}`;
+    const { approvedAt, approvedUntil = "" } = status;
+    const held = Math.floor((Date.parse(approvedUntil) - Date.parse(approvedAt)) / 60_000);
+    const what = `approved for ${minutesText(spec.approvedForMinutes ?? held, held)}, until ${approvedUntil}`;
     entries.push({ at: status.approvedAt, who, what });
   }
   return entries;

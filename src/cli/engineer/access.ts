@@ -182,11 +182,16 @@ export async function toldOf(now: AccessRequestWithApproval, call: CallRoute, si
 
 function progress({ id, status, kubectlApprove, decision, execution }: AccessRequestWithApproval): string {
   const why = decision?.reason == null ? "" : `: ${escaped(decision.reason, "")}`;
-  const by =
-    decision === null ? "" : `, ${decision.outcome} by ${decision.by ?? "unknown"} (${decision.identity})${why}`;
+  const by = decision === null ? "" : `, ${decision.outcome}${deciderOf(decision)}${why}`;
   const lines = execution.commands.map(({ index, command, state }) => `  ${index + 1}. ${command} ${state}`);
   const approve = isApproveLine(kubectlApprove) ? [`  the customer approves with: ${kubectlApprove}`] : [];
   return [`${id}: ${status}${by}`, ...(status === "customer-approved" ? lines : approve)].join("\n");
+}
+
+/** A request also ends without a person's word: no decision came in time, or its grant was deleted. An approval has one always. */
+function deciderOf({ outcome, by, identity }: NonNullable<AccessRequestWithApproval["decision"]>): string {
+  if (by === null) return outcome === "approved" ? " by an unknown person" : "";
+  return ` by ${by} (${identity})`;
 }
 
 /** Why the agent does not show a queued request to the customer: what it reports of operations on the deployment. */

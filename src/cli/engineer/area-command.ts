@@ -16,7 +16,7 @@ import type { Area, Flag, Verb } from "./verbs.ts";
  * @param others verbs of this area that another command carries out
  */
 export function areaCommand(area: Area, surroundings: Surroundings, others: readonly string[] = []): Command {
-  const verbs = [...area.verbs.map(({ words }) => words), ...others].join(", ");
+  const verbs = [...new Set([...area.verbs.map(({ words }) => words), ...others])].join(", ");
   return {
     name: area.name,
     summary: `Of the API's ${area.name}: ${verbs}.`,
@@ -27,7 +27,11 @@ export function areaCommand(area: Area, surroundings: Surroundings, others: read
     async run(args, signal) {
       const found = findVerb(area, args);
       if (found === undefined) {
-        throw new UsageError(`there is no ${area.name} ${args[0] ?? ""}; there are ${verbs}`.replace(" ;", ";"));
+        const [verb = "-"] = args;
+        const isNamed = !verb.startsWith("-");
+        throw new UsageError(
+          isNamed ? `there is no ${area.name} ${verb}; there are ${verbs}` : `name one of its verbs: ${verbs}`,
+        );
       }
       await runVerb(area, found.verb, found.rest, surroundings, signal);
       return 0;

@@ -64,7 +64,7 @@ export async function calling<T>(
       try {
         return await caller.call({ area, name, route }, args, signal);
       } catch (error) {
-        throw friendly(error);
+        throw friendly(error, baseUrl);
       }
     });
   } finally {

@@ -478,6 +478,9 @@ describe("without a platform", () => {
   it.each<[string[], RegExp]>([
     [["access", "lst"], /there is no access-requests lst; there are .*list.*, request, wait/],
     [["projects", "crate"], /there is no projects crate; there are list, create, get, patch, delete/],
+    [["projects"], /projects: name one of its verbs: list, create, get, patch, delete\n/],
+    [["projects", "-o", "json"], /projects: name one of its verbs: list, create, get, patch, delete\n/],
+    [["rollouts"], /rollouts: name its verb: watch\n/],
     [["projects", "get"], /IDORNAME must be given/],
     [["projects", "get", "a", "b"], /too many words: b/],
     [["members", "remove"], /USERID must be given/],
@@ -500,6 +503,21 @@ describe("without a platform", () => {
   it("tells an unreachable platform from a refusal", async () => {
     const env = { SALLYPORT_URL: "http://192.0.2.1", SALLYPORT_KEY: "sp_w_x" };
     expect(await type(["whoami"], { env })).toMatchObject({ code: 1, error: expect.stringContaining("must be https") });
+  });
+
+  it("says which platform did not answer, and nothing else of its address", async () => {
+    const env = { SALLYPORT_URL: "http://127.0.0.1:1/base", SALLYPORT_KEY: "sp_w_x" };
+    const { code, error } = await type(["whoami"], { env });
+    expect([code, error]).toEqual([7, expect.stringMatching(/NETWORK_ERROR: .*\n {2}address: 127\.0\.0\.1:1\n/)]);
+    expect(error).not.toMatch(/base|sp_w_x/);
+  });
+
+  it("the overview of machines, and the list of its verbs, have drain and remove once", async () => {
+    const { out } = await type(["machines", "--help"]);
+    for (const verb of ["drain", "remove"])
+      expect(out.match(new RegExp(`^[a-z: ]+${verb} [A-Z]|${verb} DEP`, "gm"))).toHaveLength(1);
+    const { error } = await type(["machines", "none"]);
+    for (const verb of ["drain", "remove"]) expect(error.match(new RegExp(`\\b(?<!-)${verb}\\b`, "g"))).toHaveLength(1);
   });
 
   it("every verb has a help, and none is for managers alone", async () => {

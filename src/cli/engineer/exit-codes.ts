@@ -34,8 +34,11 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof FriendlyError && error.exitCode === EXIT_CODES.notFound.code;
 }
 
-/** The API's refusal as text: code, message, hint, the issues, and what to quote to support. */
-export function friendly(error: unknown): unknown {
+/**
+ * The API's refusal as text: code, message, hint, the issues, and what to quote to support; where no answer of the API came, who was
+ * asked.
+ */
+export function friendly(error: unknown, platformUrl: string): unknown {
   if (!(error instanceof ApiError)) return error;
   const { code, message, hint, context, requestId } = error;
   const { issues: given, ...rest } = context;
@@ -43,9 +46,21 @@ export function friendly(error: unknown): unknown {
   // The message has the issues too, in one line: with issues, only they are printed, each on its own line.
   const lines = issues.length === 0 ? [`${code}: ${message}`] : [code, ...issues.map((issue) => `  ${issue}`)];
   if (Object.keys(rest).length > 0) lines.push(`  ${JSON.stringify(rest)}`);
-  if (hint !== undefined && !namesAbsent(hint, rest)) lines.push(`  hint: ${hint}`);
+  if (error.isTransport) lines.push(`  address: ${hostAndPort(platformUrl)}`);
+  if (hint !== undefined && !namesAbsent(hint, rest)) lines.push(`  hint: ${withFlags(hint)}`);
   if (requestId !== undefined) lines.push(`  request id: ${requestId}`);
   return new FriendlyError(escaped(lines.join("\n"), "\n"), { cause: error, exitCode: exitCodeOf(error) });
+}
+
+/** Nothing else of the address: its path may hold a secret of the network's. */
+function hostAndPort(url: string): string {
+  const { hostname, port, protocol } = new URL(url);
+  return `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+}
+
+/** What the API calls `?project=` is a flag here. */
+function withFlags(hint: string): string {
+  return hint.replaceAll(/\?([a-z]+)=(?=<)/g, "--$1 ");
 }
 
 /** The hint is about a field of the context that is not printed as such: the API sent none, or its issues have lines. */

@@ -36,6 +36,9 @@ export const GRANT_STATES = [
 export type GrantState = (typeof GRANT_STATES)[number];
 export const FINAL_GRANT_STATES = ["Denied", "Lapsed", "Revoked", "Expired", "Superseded", "Completed"] as const;
 
+/** Longest window: 30 days. */
+export const MAX_MINUTES = 43_200;
+
 /** Characters of the words that a decision comes with. */
 export const MAX_REASON = 1_024;
 
@@ -75,13 +78,13 @@ const Spec = Type.Object(
     reason: Type.Optional(Text(0, 2048)),
     requestedBy: Type.Optional(Line(0, 256)),
     risk: Words(TIERS),
-    maxMinutes: Type.Integer({ minimum: 1, maximum: 43_200 }),
+    maxMinutes: Type.Integer({ minimum: 1, maximum: MAX_MINUTES }),
     decideBefore: DateTime,
     planHash: Digest,
     planHashVersion: Type.String({ maxLength: 8, pattern: "^v[0-9]+$" }),
     commands: Type.Array(Command, { minItems: 1, maxItems: 50, "x-kubernetes-list-type": "atomic" }),
     // The decision: people write these fields once, on the main resource.
-    approvedForMinutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 43_200 })),
+    approvedForMinutes: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_MINUTES })),
     approvedPlanHash: Type.Optional(Type.String({ maxLength: 71 })),
     deniedReason: Type.Optional(Text(1, MAX_REASON)),
     revokedReason: Type.Optional(Text(1, MAX_REASON)),

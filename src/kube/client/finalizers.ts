@@ -1,32 +1,68 @@
-import type { KubeObject } from "../objects/resource.ts";
+import type { KubeObject, Resource } from "../objects/resource.ts";
+import { ApiError } from "./api-error.ts";
+import type { Client } from "./client.ts";
 import type { JsonPatchOperation } from "./client-options.ts";
 
+// Each patch tests what it was computed from, so a race fails (422 `Invalid`) instead of removing another controller's finalizer;
+// read again then.
+// Source: kube-rs `kube-runtime/src/finalizer.rs`; the test of the uid is ours, for an object deleted and made again.
+
 /**
- * JSON patches for one finalizer. Each tests what it was computed from, so a race fails (422 `Invalid`) instead of
- * removing another controller's finalizer; read again then. `undefined`: nothing to do.
- *
- * Source: kube-rs `kube-runtime/src/finalizer.rs`; the test of the uid is ours, for an object deleted and made again.
+ * @returns the object with the finalizer; as it is, without a request, where it has it or is being deleted: then the API server
+ * takes no new one
  */
-export function addFinalizer(object: KubeObject, finalizer: string): readonly JsonPatchOperation[] | undefined {
-  const { finalizers = [], uid, deletionTimestamp } = object.metadata;
-  // Nothing can be added once deletion has been asked for: the API server refuses.
-  if (finalizers.includes(finalizer) || deletionTimestamp !== undefined) return undefined;
+export async function addFinalizer<T extends KubeObject>(
+  client: Pick<Client, "patch">,
+  resource: Resource,
+  object: T,
+  finalizer: string,
+  signal: AbortSignal,
+): Promise<T> {
+  const { finalizers = [], deletionTimestamp, name, namespace } = object.metadata;
+  if (finalizers.includes(finalizer) || deletionTimestamp !== undefined) return object;
   const path = "/metadata/finalizers";
-  if (finalizers.length === 0) {
-    // A test for null holds when the list is absent.
-    return [sameObject(uid), { op: "test", path, value: null }, { op: "add", path, value: [finalizer] }];
-  }
-  return [sameObject(uid), { op: "test", path, value: finalizers }, { op: "add", path: `${path}/-`, value: finalizer }];
+  const add: readonly JsonPatchOperation[] =
+    finalizers.length === 0
+      ? // A test for null holds when the list is absent.
+        [
+          { op: "test", path, value: null },
+          { op: "add", path, value: [finalizer] },
+        ]
+      : [
+          { op: "test", path, value: finalizers },
+          { op: "add", path: `${path}/-`, value: finalizer },
+        ];
+  const body = [sameObject(object), ...add];
+  return client.patch<T>(resource, { name, namespace }, { type: "json", body }, {}, signal);
 }
 
-export function removeFinalizer(object: KubeObject, finalizer: string): readonly JsonPatchOperation[] | undefined {
-  const { finalizers = [], uid } = object.metadata;
+/**
+ * No request where the object does not have it. An object that is gone is no error: it had no finalizer any more, and the cache is
+ * a moment behind, or the answer of an earlier removal was lost.
+ */
+export async function removeFinalizer(
+  client: Pick<Client, "patch">,
+  resource: Resource,
+  object: KubeObject,
+  finalizer: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { finalizers = [], name, namespace } = object.metadata;
   const at = finalizers.indexOf(finalizer);
-  if (at < 0) return undefined;
+  if (at < 0) return;
   const path = `/metadata/finalizers/${at}`;
-  return [sameObject(uid), { op: "test", path, value: finalizer }, { op: "remove", path }];
+  const body: readonly JsonPatchOperation[] = [
+    sameObject(object),
+    { op: "test", path, value: finalizer },
+    { op: "remove", path },
+  ];
+  try {
+    await client.patch(resource, { name, namespace }, { type: "json", body }, {}, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.isNotFound)) throw error;
+  }
 }
 
-function sameObject(uid: string): JsonPatchOperation {
+function sameObject({ metadata: { uid } }: KubeObject): JsonPatchOperation {
   return { op: "test", path: "/metadata/uid", value: uid };
 }

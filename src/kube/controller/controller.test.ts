@@ -12,6 +12,7 @@ import {
   type ReconcileContext,
   TerminalError,
 } from "./controller.ts";
+import type { HasMeta } from "./predicates.ts";
 import { type Source, triggered, watches } from "./sources.ts";
 
 interface World {
@@ -158,6 +159,22 @@ test.each(ROWS)(
     expect(runs).toBe(2);
   },
 );
+
+test("one update of an object is one run, also with an idle worker", async () => {
+  const informer = new FakeInformer<HasMeta>();
+  informer.sync();
+  const { reconcile, runs, end } = held();
+  await run(reconcile, { sources: [watches(informer)] });
+  const metadata = { name: "page", namespace: "ns", resourceVersion: "1" };
+  for (const resourceVersion of ["1", "2"]) {
+    informer.set({ metadata: { ...metadata, resourceVersion } });
+    await settle();
+    end("ns/page");
+    await settle();
+  }
+  expect(runs).toEqual(["ns/page", "ns/page"]);
+  end("ns/page");
+});
 
 test("delays double with each failure up to the cap, and start again after a success", async () => {
   const at: number[] = [];

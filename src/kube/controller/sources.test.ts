@@ -57,6 +57,15 @@ test("an object that changes hands wakes its old and its new owner", () => {
   expect(keys).toEqual(["ns/old", "ns/old", "ns/new"]);
 });
 
+test("an update enqueues a key once, though the old and the new object both give it", () => {
+  const informer = new FakeInformer<HasMeta>();
+  const { keys } = started(watches(informer));
+  informer.set(thing("a"));
+  keys.length = 0;
+  informer.set(thing("a", { resourceVersion: "2" }));
+  expect(keys).toEqual(["ns/a"]);
+});
+
 test.each([
   { name: "another version of the owner's kind", more: { apiVersion: "apps/v1beta1" }, keys: ["ns/o"] },
   { name: "another group", more: { apiVersion: "extensions/v1" }, keys: [] },

@@ -29,7 +29,8 @@ export type KeyMap<T> = (object: T, change: Change<T>) => readonly string[];
 
 /**
  * Reconciles on changes of a kind. An update maps the old and the new object, so that an object which moves from one
- * owner to another wakes both. May start before or after the informer: what is stored already counts as added.
+ * owner to another wakes both; a key that both give is enqueued once, or an idle worker would take it at once and run it
+ * again after that. May start before or after the informer: what is stored already counts as added.
  *
  * @param map default: the object's own key.
  */
@@ -44,8 +45,8 @@ export function watches<T extends HasMeta>(
       if (signal.aborted) return;
       const listener = (change: Change<T>): void => {
         if (!predicate(change)) return;
-        if (change.type === "updated") for (const key of map(change.previous, change)) enqueue(key);
-        for (const key of map(change.object, change)) enqueue(key);
+        const before = change.type === "updated" ? map(change.previous, change) : [];
+        for (const key of new Set([...before, ...map(change.object, change)])) enqueue(key);
       };
       const stop = informer.onChange(listener);
       signal.addEventListener("abort", stop, { once: true });

@@ -1,3 +1,4 @@
+import { minutesText } from "../../crds/approved-minutes.ts";
 import type { GrantConditionType, GrantReason } from "../../crds/conditions.ts";
 import { objectName } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
@@ -30,6 +31,8 @@ export const ANY_NAMESPACE = "any namespace";
 export interface Outlook {
   readonly grant: AccessGrant;
   readonly state: GrantState;
+  /** How long an approval holds, which may be less than was typed. Undefined: there is none. */
+  readonly minutes: number | undefined;
   readonly commands: CommandTable;
   readonly fault: PlanFault | undefined;
   readonly lines: readonly GrantLine[];
@@ -89,7 +92,7 @@ function known({ metadata, status }: AccessGrant): readonly Condition[] {
   return (status?.conditions ?? []).map((condition) => ({ observedGeneration, ...condition }));
 }
 
-function approved({ grant, state, fault, notify }: Outlook): Said<"Approved"> {
+function approved({ grant, state, minutes, fault, notify }: Outlook): Said<"Approved"> {
   const { spec } = grant;
   if (spec.deniedReason !== undefined)
     return no("DeniedByCustomer", `denied${by(spec.decidedBy)}: ${spec.deniedReason}`);
@@ -97,7 +100,8 @@ function approved({ grant, state, fault, notify }: Outlook): Said<"Approved"> {
   if (fault !== undefined) return no(fault.reason, `${fault.message}; nothing of it runs`);
   if (state === "Lapsed") return no("DecisionTooLate", `no decision was seen by ${spec.decideBefore}`);
   if (spec.approvedForMinutes !== undefined) {
-    return yes("ApprovedByCustomer", `approved${by(spec.decidedBy)} for ${spec.approvedForMinutes} minutes`);
+    const asked = spec.approvedForMinutes;
+    return yes("ApprovedByCustomer", `approved${by(spec.decidedBy)} for ${minutesText(asked, minutes ?? asked)}`);
   }
   const told = notify.length > 0 ? `; to be told: ${notify.join(", ")}` : "";
   return {

@@ -47,6 +47,9 @@ const reasonOf = ({ status }: AccessGrant, type: string): string => {
   return `${found?.status}/${found?.reason}`;
 };
 
+const messageOf = ({ status }: AccessGrant, type: string): string | undefined =>
+  status?.conditions?.find((condition) => condition.type === type)?.message;
+
 const summary = "s";
 const fresh = grant();
 const pending = settled(fresh, at("09:00:01"));
@@ -197,7 +200,16 @@ describe("the window", () => {
 
   test("is no longer than the customer's policy allows", () => {
     const policy = mergePolicies([{ spec: { maxWindowMinutes: 15 } }]);
-    expect(settled(asked, at("10:00:00"), { policy }).status?.approvedUntil).toBe("2026-01-01T10:15:00Z");
+    const cut = settled(asked, at("10:00:00"), { policy });
+    expect(cut.status?.approvedUntil).toBe("2026-01-01T10:15:00Z");
+    const words = "for 15 minutes (60 were asked for; the policy allows 15)";
+    expect(messageOf(cut, "Approved")).toContain(words);
+    // What holds is on record: a policy that changes later is another's.
+    expect(messageOf(settled(cut, at("10:05:00")), "Approved")).toContain(words);
+    expect(messageOf(settled(asked, at("10:00:00")), "Approved")).toMatch(/for 60 minutes$/);
+    const waiting = settled(asked, at("10:00:00"), { policy, unaccepted: ["shop"] });
+    expect(waiting.status).not.toHaveProperty("approvedAt");
+    expect(messageOf(waiting, "Approved")).toContain(words);
   });
 
   test("is not moved by a policy that changes later, nor by a restart", () => {

@@ -115,6 +115,7 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
       {
         grant,
         state,
+        minutes: heldMinutes(window, grant, policy, now),
         commands,
         fault,
         lines: lines ?? [],
@@ -130,6 +131,17 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
       now,
     ),
   };
+}
+
+/** Of the window; before one is open, of that which would open now. */
+function heldMinutes(
+  window: GrantWindow | undefined,
+  grant: AccessGrant,
+  policy: CustomerPolicy,
+  now: Date,
+): number | undefined {
+  const held = window ?? newWindow(grant, policy.maxWindowMinutes, now);
+  return held && Math.floor((held.until.getTime() - held.from.getTime()) / 60_000);
 }
 
 /** The lines that the customer's policies hold whatever an approver says, each with the reason. */

@@ -267,21 +267,24 @@ test("a finalizer is added and removed by test, and a race fails instead of remo
   await cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }]);
   const client = await clientOf(cluster());
   const key = parseKey(`${NAMESPACE}/finalized`);
-  const patch = (body: ReturnType<typeof addFinalizer>): Promise<ConfigMap> =>
-    client.patch<ConfigMap>(resources.configMaps, key, { type: "json", body: body ?? [] }, {}, never);
+  const add = (to: ConfigMap, name: string) => addFinalizer(client, resources.configMaps, to, name, never);
+  const remove = (from: ConfigMap, name: string) => removeFinalizer(client, resources.configMaps, from, name, never);
   const created = await createParent(client, "finalized", "");
-  const first = await patch(addFinalizer(created, "example.dev/first"));
+  const first = await add(created, "example.dev/first");
   expect(first.metadata.finalizers).toEqual(["example.dev/first"]);
-  const stale = patch(addFinalizer(created, "example.dev/second"));
-  await expect(stale).rejects.toMatchObject({ status: 422, isInvalid: true });
-  const second = await patch(addFinalizer(first, "example.dev/second"));
+  await expect(add(created, "example.dev/second")).rejects.toMatchObject({ status: 422, isInvalid: true });
+  const second = await add(first, "example.dev/second");
   expect(second.metadata.finalizers).toEqual(["example.dev/first", "example.dev/second"]);
-  const left = await patch(removeFinalizer(second, "example.dev/first"));
-  expect(left.metadata.finalizers).toEqual(["example.dev/second"]);
-  await expect(patch(removeFinalizer(second, "example.dev/first"))).rejects.toMatchObject({ status: 422 });
+  await remove(second, "example.dev/first");
+  const left = await read(client, "finalized");
+  expect(left?.metadata.finalizers).toEqual(["example.dev/second"]);
+  if (left === undefined) return;
+  await expect(remove(second, "example.dev/first")).rejects.toMatchObject({ status: 422 });
   const anew = { ...left, metadata: { ...left.metadata, uid: "another" } };
-  await expect(patch(removeFinalizer(anew, "example.dev/second"))).rejects.toMatchObject({ status: 422 });
-  await patch(removeFinalizer(left, "example.dev/second"));
+  await expect(remove(anew, "example.dev/second")).rejects.toMatchObject({ status: 422 });
+  await remove(left, "example.dev/second");
   await client.delete(resources.configMaps, key, {}, never);
   expect(await read(client, "finalized")).toBeUndefined();
+  // A cache that is a moment behind still has it.
+  await remove(left, "example.dev/second");
 });

@@ -8,6 +8,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { buildPackage } from "../../../scripts/packages/build-package.ts";
 import { PROGRAM } from "../../../scripts/packages/package-table.ts";
 import { grantAccount } from "../../../src/crds/group.ts";
+import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { signal } from "../wait.ts";
 import {
@@ -85,7 +86,9 @@ test("what waits is listed with the oldest first, and leaves the list with its d
 test("a plan is shown as a sentence with what runs now, approved, and told from its request to its result", async () => {
   const name = await asked(5);
   // The approver's role reads no workloads: nothing is compared then, and nothing fails.
-  expect(await said(`show ${name}`)).toContain("1. Sets a workload's replicas: deployment web in shop, replicas 5\n");
+  const unseen = await said(`show ${name}`);
+  expect(unseen).toContain("1. Sets a workload's replicas: deployment web in shop, replicas 5\n");
+  expect(unseen).toContain("Line 1: you may not look at Deployment web in namespace shop");
   await cluster().apply([
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
@@ -110,6 +113,28 @@ test("a plan is shown as a sentence with what runs now, approved, and told from 
   expect(lines).toContainEqual(expect.stringContaining(`${APPROVER} approved for 30 minutes`));
   expect(lines).toContainEqual(`${grantAccount(metadata.uid)} ended kubernetes/scale, Succeeded`);
   expect(lines.at(-1)).toContain("told the outcome, AllSucceeded");
+});
+
+test("the policy's cut, and an object that is not there, are said before the question, and what holds afterwards", async () => {
+  const notify = "#told-once-the-policy-counts";
+  const metadata = { name: "short", namespace: GRANTS };
+  const policy = { apiVersion: "sallyport.dev/v1alpha1", kind: "OperationPolicy", metadata };
+  await cluster().apply([{ ...policy, spec: { maxWindowMinutes: 20, notify: [notify] } }]);
+  const { command, params } = scaleTo(2);
+  const grant = await world.ask([{ command, params: { ...params, name: "nothere" } }], "mutating");
+  const { name } = grant.metadata;
+  await world.grant(
+    grant,
+    ({ status }) => status?.conditions?.some(({ message }) => message.includes(notify)) === true,
+  );
+  const words = "for 20 minutes (30 were asked for; the policy allows 20)";
+  const approved = await said(`approve ${name} --minutes 30 --yes`);
+  expect(approved).toContain("Line 1: there is no Deployment nothere in namespace shop.\nSaying yes approves it");
+  expect(approved).toContain(`Saying yes approves it ${words}.\n${name} is approved ${words}\n`);
+  const { status } = await world.grant(grant, (now) => now.status?.state === "Approved");
+  expect(status?.conditions?.find(({ type }) => type === "Approved")?.message).toBe(`approved by ${APPROVER} ${words}`);
+  expect(await said(`timeline ${name}`)).toContain(`approved ${words}, until ${status?.approvedUntil}`);
+  await world.admin.delete(operationPolicies, metadata, {}, signal());
 });
 
 test("an approved request is revoked", async () => {

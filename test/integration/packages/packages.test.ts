@@ -187,6 +187,24 @@ test("the first example of @sallyport/kube follows a real cluster", async () => 
   expect(await ended).toBe(0);
 });
 
+test.each([
+  ["a server that is away", "https://127.0.0.1:1", "ECONNREFUSED"],
+  ["a user without rights", "$&", "is forbidden"],
+])("the first example of @sallyport/kube tells of %s in one line", async (_, server, words) => {
+  const program = await readmeProgram("@sallyport/kube", "deployments.mjs");
+  const config = await readFile(cluster().kubeconfigFor({ user: "carol" }), "utf8");
+  const KUBECONFIG = join(folder, "carol");
+  await writeFile(KUBECONFIG, config.replace(/https:\/\/127\.0\.0\.1:\d+/, server));
+  const child = spawn(process.execPath, [program], { env: { ...process.env, KUBECONFIG } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let said = "";
+  child.stderr.on("data", (text) => (said += text));
+  await vi.waitFor(() => expect(said).toContain(words), { timeout: 60_000 });
+  const [line = "", ...more] = said.trimEnd().split("\n");
+  expect(JSON.parse(line)).toMatchObject({ level: 40, msg: "watch failed, will be tried again" });
+  expect(more).toEqual([]);
+});
+
 test("the example operator publishes pages in a real cluster, with two replicas", async () => {
   await copyExample(installed.folder);
   for (const node of nodes) await expectPages(cluster(), installed.folder, node);

@@ -3,6 +3,7 @@ import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts
 import { parsedDuration } from "../../kernel/duration.ts";
 import { escaped, formatOf, render, Table } from "../../kernel/output.ts";
 import { watch } from "../../kernel/watch.ts";
+import { areaHelp } from "../area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import type { Typed } from "../typed.ts";
@@ -38,7 +39,9 @@ export function machinesCommand(area: Area, plain: Command, surroundings: Surrou
     async help(args) {
       const verb = verbOf(args);
       if (verb !== undefined) return machinesHelp(verb, summaryOf(area, verb));
-      return args.length === 0 ? `${machinesHelp("", "")}\n${await plain.help(args)}` : plain.help(args);
+      // A verb of ours that is named as its route is in the first part.
+      const others = area.verbs.filter(({ words }) => !Object.hasOwn(WORDS, words));
+      return args.length === 0 ? `${machinesHelp("", "")}\n${areaHelp({ ...area, verbs: others })}` : plain.help(args);
     },
     async run(args, signal) {
       const verb = verbOf(args);

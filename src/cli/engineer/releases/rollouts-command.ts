@@ -24,7 +24,9 @@ export function rolloutsCommand(surroundings: Surroundings): Command {
     help: async () => HELP,
     async run([word, ...args], signal) {
       if (word !== "watch")
-        throw new UsageError(`there is no rollouts ${word ?? ""}; there is watch`.replace(" ;", ";"));
+        throw new UsageError(
+          word === undefined ? "name its verb: watch" : `there is no rollouts ${word}; there is watch`,
+        );
       const given = verbArguments("rollouts watch", FLAGS, args);
       const text = (flag: string): string | undefined => given.texts[flag]?.at(-1);
       const [release, second] = given.positionals;
