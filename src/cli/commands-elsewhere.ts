@@ -1,7 +1,7 @@
 import { type Command, UsageError } from "./kernel/command.ts";
 
 /** Commands that the npm package does not have. */
-export const SERVICES_ELSEWHERE = [
+export const COMMANDS_ELSEWHERE = [
   "agent",
   "operator",
   "tunnel",
@@ -11,11 +11,11 @@ export const SERVICES_ELSEWHERE = [
   "platform",
 ] as const;
 
-/** Says where a service is that the npm package does not have. @returns undefined for a word that is no service's. */
-export function serviceElsewhere(name: string | undefined): Command | undefined {
-  if (!SERVICES_ELSEWHERE.some((each) => each === name) || name === undefined) return undefined;
+/** Says where a command is that the npm package does not have. @returns undefined for any other word */
+export function commandElsewhere(name: string | undefined): Command | undefined {
+  if (!COMMANDS_ELSEWHERE.some((each) => each === name) || name === undefined) return undefined;
   const image = name === "platform" ? "platform" : "sallyport, which the chart installs";
-  const words = `${name} is a service. It is in the image ${image}, and in a checkout: npm run sallyport -- ${name}`;
+  const words = `${name} is no command of this package. It is in the image ${image}, and in a checkout: npm run sallyport -- ${name}`;
   return {
     name,
     summary: words,
