@@ -33,7 +33,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["{src,scripts,lab,test/oracle,test/patterns,test/platform}/**/*.test.ts"],
+          include: ["{src,scripts,lab,deploy,test/oracle,test/patterns,test/platform}/**/*.test.ts"],
           globalSetup: ["src/platform/testing/shared-databases.ts"],
           // A worker loads the modules, compiles the route table and PGlite once and not for each of four hundred files.
           isolate: false,

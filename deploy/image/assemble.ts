@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { dirname, join, relative } from "node:path";
-import { CLUSTER_COMMANDS } from "../../src/cli/cluster-commands.ts";
+import { COMMANDS_ELSEWHERE } from "../../src/cli/commands-elsewhere.ts";
 import { bundled } from "./bundle.ts";
 import { contentsOf, isPart, PARTS, type Part } from "./parts.ts";
 
@@ -40,10 +40,9 @@ export async function assemble(root: string, out: string, part: Part, at: number
     lutimesSync(join(out, path), at, at);
 }
 
-/** Services run for long, and some find files of theirs by their place: they start from files, as the overview of all does. */
+/** What people do not type at a terminal of theirs starts from files, by whose places services find others; so does the overview of all. */
 function startOf(files: string, bundle: string): string {
-  const services = ["platform", ...CLUSTER_COMMANDS.map(({ name }) => name).filter((name) => name !== "version")];
-  const names = JSON.stringify([...services, "help", "--help", "-h"]);
+  const names = JSON.stringify([...COMMANDS_ELSEWHERE, "help", "--help", "-h"]);
   return `const [word] = process.argv.slice(2);
 await import(word === undefined || ${names}.includes(word) ? "${files}" : "${bundle}");
 `;

@@ -1,9 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { isPart } from "./parts.ts";
+import { isPart, type Part } from "./parts.ts";
 import { platformTool } from "./platform-tool.ts";
 import { provenance } from "./provenance.ts";
 
@@ -58,17 +59,11 @@ async function build(part: string): Promise<void> {
     ...{ PART: part, VERSION: version, REVISION: revision, SOURCE_DATE_EPOCH: at },
     ...Object.fromEntries(set),
   };
-  if (part === "platform") await putTool();
-  execFileSync(
-    "docker",
-    [
-      ...["build", "--file", "deploy/image/Dockerfile", "--tag", tag],
-      ...(values.arch === undefined ? [] : ["--platform", `linux/${values.arch}`]),
-      ...Object.entries(buildArguments).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]),
-      ".",
-    ],
-    { cwd: root, stdio: "inherit" },
-  );
+  await dockerBuild(part, [
+    ...["--file", "deploy/image/Dockerfile", "--tag", tag],
+    ...(values.arch === undefined ? [] : ["--platform", `linux/${values.arch}`]),
+    ...Object.entries(buildArguments).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]),
+  ]);
   const [imageId = "", platform = "", size = ""] = output(
     "docker",
     ...["image", "inspect", "--format", "{{.Id}} {{.Os}}/{{.Architecture}} {{.Size}}", tag],
@@ -96,14 +91,31 @@ async function build(part: string): Promise<void> {
   console.log(`${tag} is ${imageId}, ${platform}, ${Math.round(Number(size) / 1e6)} MB; its papers are in ${out}`);
 }
 
-/** Where the Dockerfile looks for it. */
-async function putTool(): Promise<void> {
+/** Where the Dockerfile looks for plugin-layer. */
+const TOOL = join(import.meta.dirname, "plugin-layer/built");
+
+/** Leaves no plugin-layer behind, also when it is stopped: a later `docker build` for another architecture would pack it. */
+async function dockerBuild(part: Part, flags: readonly string[]): Promise<void> {
+  const stop = new AbortController();
+  const end = (name: string): void => stop.abort(new Error(`stopped by ${name}`));
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, end);
+  try {
+    if (part === "platform") await putTool(stop.signal);
+    const docker = spawn("docker", ["build", ...flags, "."], { cwd: root, stdio: "inherit", signal: stop.signal });
+    const [code] = await once(docker, "close");
+    if (code !== 0) throw new Error("docker build failed");
+  } finally {
+    rmSync(TOOL, { recursive: true, force: true });
+    for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, end);
+  }
+}
+
+async function putTool(signal: AbortSignal): Promise<void> {
   const architecture = values.arch ?? output("docker", "version", "--format", "{{.Server.Arch}}");
   if (architecture !== "amd64" && architecture !== "arm64") throw new Error("--arch is amd64 or arm64");
-  const folder = await platformTool(architecture, (line) => console.error(line), new AbortController().signal);
-  const built = join(import.meta.dirname, "plugin-layer/built");
-  rmSync(built, { recursive: true, force: true });
-  cpSync(folder, built, { recursive: true });
+  const folder = await platformTool(architecture, (line) => console.error(line), signal);
+  rmSync(TOOL, { recursive: true, force: true });
+  cpSync(folder, TOOL, { recursive: true });
 }
 
 /** The one in the image: it was made where the system's libraries are known. */

@@ -53,6 +53,8 @@ function loadedWith(root: string): (id: string, context: ChunkingContext) => str
     if (owners.size === 0) {
       for (const [name, files] of Object.entries(TOGETHER)) {
         const waiting = files.map((file) => join(root, file));
+        const gone = waiting.find((file) => context.getModuleInfo(file) === null);
+        if (gone !== undefined) throw new Error(`TOGETHER names ${gone}, which is not part of the bundle`);
         for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
           const imported = context.getModuleInfo(at)?.importedIds ?? [];
           const fresh = imported.filter((each) => !owners.has(each));

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { PLUGIN_LAYER_SOURCE, pluginLayerRecipe, shippedFor } from "../../lab/cluster/plugin-layer.ts";
 import { ensureRecipe } from "../../lab/cluster/programs.ts";
@@ -41,7 +41,9 @@ export async function platformTool(
 interface Module {
   readonly path: string;
   readonly version: string;
-  readonly folder: string;
+  readonly root: string;
+  /** Of its packages that are linked. */
+  readonly folders: readonly string[];
 }
 
 async function writePapers(
@@ -55,31 +57,48 @@ async function writePapers(
     const options = { cwd: PLUGIN_LAYER_SOURCE, env: { ...process.env, ...environment }, signal };
     return (await run("go", args, options)).stdout;
   };
-  const format = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}";
-  const listed = new Set((await go("list", "-deps", "-f", format, ".")).split("\n").filter(Boolean));
+  // The standard library's packages have no module.
+  const format = "{{.Dir}}\t{{with .Module}}{{.Main}}\t{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}";
+  const listed = (await go("list", "-deps", "-f", format, ".")).split("\n").filter(Boolean);
   const [goRoot = "", goVersion = ""] = (await go("env", "GOROOT", "GOVERSION")).trim().split("\n");
-  const linked: readonly Module[] = [
-    { path: "stdlib", version: goVersion.replace(/^go/, ""), folder: goRoot },
-    ...[...listed].sort().map((line) => {
-      const [path = "", version = "", ...folder] = line.split(" ");
-      return { path, version, folder: folder.join(" ") };
-    }),
-  ];
-  const terms = await Promise.all(linked.map(termsOf));
-  const modules = linked.map(({ path, version }) => `golang:${path} ${version} ${architecture}\n`);
+  const linked = new Map<string, Module>();
+  for (const line of listed) {
+    const [folder = "", main, path = "stdlib", version = goVersion.replace(/^go/, ""), root = goRoot] =
+      line.split("\t");
+    if (main === "true") continue;
+    const module = linked.get(path) ?? { path, version, root, folders: [] };
+    linked.set(path, { ...module, folders: [...module.folders, folder] });
+  }
+  const sorted = [...linked.values()].sort((one, other) => (one.path < other.path ? -1 : 1));
+  const terms = await Promise.all(sorted.map(termsOf));
+  const modules = sorted.map(({ path, version }) => `golang:${path} ${version} ${architecture}\n`);
   await writeFile(join(into, TOOL_FILES.terms), terms.join("\n"));
   await writeFile(join(into, TOOL_FILES.modules), modules.join(""));
 }
 
-const TERMS = /^(licen[cs]e|notice|copying|patents)[^/]*$/i;
+/** Not a package's code, such as `notice.go`. */
+const TERMS = /^(licen[cs]e|notice|copying|patents)(?!.*\.go$)/i;
 
-/** @throws Error for a module without: a program without its terms may not be given away */
-async function termsOf({ path, version, folder }: Module): Promise<string> {
-  const files = (await readdir(folder)).filter((name) => TERMS.test(name)).sort();
+/**
+ * The terms of a module, and those that its packages have beside them for code that they took over.
+ *
+ * @throws Error for a module without: a program without its terms may not be given away
+ */
+export async function termsOf({ path, version, root, folders }: Module): Promise<string> {
+  const holders = new Set([root]);
+  for (const folder of folders) for (let at = folder; at.startsWith(join(root, sep)); at = dirname(at)) holders.add(at);
+  const found = await Promise.all(
+    [...holders].sort().map(async (holder) => {
+      const entries = await readdir(holder, { withFileTypes: true });
+      const files = entries.filter((each) => each.isFile() && TERMS.test(each.name));
+      return files.map(({ name }) => relative(root, join(holder, name))).sort();
+    }),
+  );
+  const files = found.flat();
   if (!files.some((name) => /^(licen[cs]e|copying)/i.test(name)))
-    throw new Error(`${path} ${version} has no licence in ${folder}`);
+    throw new Error(`${path} ${version} has no licence in ${root}`);
   const texts = await Promise.all(
-    files.map(async (name) => `== ${path} ${version}: ${name} ==\n\n${await readFile(join(folder, name), "utf8")}`),
+    files.map(async (name) => `== ${path} ${version}: ${name} ==\n\n${await readFile(join(root, name), "utf8")}`),
   );
   return texts.join("\n");
 }

@@ -5,11 +5,17 @@ import { ProgramsError, type Recipe, sourceRecipe } from "./go-build.ts";
 const NAME = "plugin-layer";
 export const PLUGIN_LAYER_SOURCE: string = join(import.meta.dirname, "../../deploy/image", NAME);
 
-/** What Go is told for one that is shipped: the same source gives the same bytes on each machine. */
+/** Neither an environment nor `go env -w` changes the bytes, or has them need a newer CPU. Go reads an empty value as its default. */
+const SAME_ON_EACH_MACHINE = {
+  ...{ GOENV: "off", GOFLAGS: "", GOEXPERIMENT: "", GOFIPS140: "off", GOWORK: "off", CGO_ENABLED: "0" },
+  ...{ GOAMD64: "v1", GOARM64: "v8.0" },
+} as const;
+
+/** What Go is told for one that is shipped. A module proxy is then named by the environment alone. */
 export async function shippedFor(architecture: "amd64" | "arm64"): Promise<Readonly<Record<string, string>>> {
   const [, toolchain] = /^toolchain (\S+)$/m.exec(await readFile(join(PLUGIN_LAYER_SOURCE, "go.mod"), "utf8")) ?? [];
   if (toolchain === undefined) throw new ProgramsError(`go.mod of ${NAME} names no toolchain`);
-  return { GOOS: "linux", GOARCH: architecture, GOTOOLCHAIN: toolchain, GOFLAGS: "", CGO_ENABLED: "0" };
+  return { GOOS: "linux", GOARCH: architecture, GOTOOLCHAIN: toolchain, ...SAME_ON_EACH_MACHINE };
 }
 
 /** The program with which the platform makes operators' images. @param environment as {@link shippedFor} makes it */

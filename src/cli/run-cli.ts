@@ -55,7 +55,7 @@ export async function runCommand(
       return 2;
     }
     const isFriendly = error instanceof FriendlyError || error instanceof ConfigError;
-    // Loaded for defects alone: every other command starts without it.
+    // Only a defect is printed so.
     const words = isFriendly ? error.message : (await import("node:util")).inspect(error);
     streams.error(`${title}: ${words}\n`);
     return error instanceof FriendlyError ? error.exitCode : 1;

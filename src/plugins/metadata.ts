@@ -34,7 +34,7 @@ const MAX_DEPTH = 72;
 /** Words that the operator itself adds to a result. */
 const OWN_RESULT_WORDS: readonly string[] = ["truncated", "omitted"];
 
-/** What an author reads of a key that other systems have. */
+/** What an author reads of a key that plugins had before. */
 const UNKNOWN_KEYS: ReadonlyMap<string, string> = new Map([
   [
     "scope",

@@ -14,8 +14,10 @@ export type PluginsValues = Readonly<
   Record<string, { readonly version: string; readonly operations: Readonly<Record<string, OperationValues>> }>
 >;
 
-/** Memory in MiB that the chart asks for where a plugin is on: 256 for the operator, and 160 for the one process of a plugin that runs beside it. */
-export const MEMORY_WITH_PLUGINS = 416;
+/** Memory in MiB of a plugin's process, code of Node.js included (about 50). */
+export const MEMORY_OF_PLUGIN = 160;
+/** Memory in MiB that the chart asks for where a plugin is on: for the operator, and for the one process of a plugin that runs beside it. */
+export const MEMORY_WITH_PLUGINS = 256 + MEMORY_OF_PLUGIN;
 
 /** The operator's own values where a plugin is on, without which the chart refuses it. */
 export const OPERATOR_WITH_PLUGINS = { resources: { limits: { memory: `${MEMORY_WITH_PLUGINS}Mi` } } } as const;

@@ -1,5 +1,5 @@
 import { REFUSALS, Rule } from "../../../src/plugins/rules.ts";
-import { MEMORY_WITH_PLUGINS } from "../../../src/plugins/values.ts";
+import { MEMORY_OF_PLUGIN, MEMORY_WITH_PLUGINS } from "../../../src/plugins/values.ts";
 import { MAX_OPERATIONS, Name, RESERVED_NAMES, TIERS, Version } from "../../../src/plugins/words.ts";
 import { leaf } from "./chart-value.ts";
 
@@ -64,6 +64,10 @@ export function pluginRefusal(): string {
 {{/* The least memory of the operator with plugins, in MiB. */}}
 {{- define "sallyport.memoryWithPlugins" -}}
 ${MEMORY_WITH_PLUGINS}
+{{- end -}}
+{{/* The memory of a plugin's process, in MiB. */}}
+{{- define "sallyport.memoryOfPlugin" -}}
+${MEMORY_OF_PLUGIN}
 {{- end -}}
 {{/* Words with which no plugin's name begins, as JSON. */}}
 {{- define "sallyport.reservedNames" -}}

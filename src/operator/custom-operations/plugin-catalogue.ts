@@ -22,7 +22,7 @@ export interface PluginCatalogue {
   readonly waitsFor: (command: string) => string | undefined;
 }
 
-/** One at a time: a plugin has 160 MiB, and the operator's pod room for one. */
+/** One at a time: the operator's pod has memory for one, see MEMORY_WITH_PLUGINS. */
 const PROCESSES = 1;
 
 type Tools = Pick<PluginParts, "clock" | "log">;

@@ -1,3 +1,5 @@
+import { MEMORY_OF_PLUGIN } from "../../plugins/values.ts";
+
 /** How much one run of a plugin may take. The parent enforces each of them: the child is believed in nothing. */
 export const PLUGIN_BOUNDS = {
   /** One message of the child, in bytes. The API server itself takes 3 MiB. */
@@ -16,8 +18,8 @@ export const PLUGIN_BOUNDS = {
   noiseKeptBytes: 2_048,
   /** Objects of V8. Buffers lie outside of it. */
   heapMiB: 64,
-  /** All of its memory, code of Node.js included (about 50 MiB). */
-  residentBytes: 160 * 1_024 * 1_024,
+  /** All of its memory. */
+  residentBytes: MEMORY_OF_PLUGIN * 1_024 * 1_024,
   /** Between two looks at its memory. */
   memoryLookMs: 50,
 } as const;

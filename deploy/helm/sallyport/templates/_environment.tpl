@@ -1,6 +1,6 @@
 {{/*
 Node's heap: three quarters of the memory limit, the rest is for buffers, code and the stack. Without a limit Node decides.
-With plugins, a process of one takes 160 MiB beside it, and no signal opens a debugger.
+With plugins, the process of one takes memory beside it, and no signal opens a debugger.
 A young generation of 8 MiB and not 16: 20 to 35 MiB less at the start of a large cluster, no slower, and shorter stalls.
 */}}
 {{- define "sallyport.nodeOptions" -}}
@@ -34,7 +34,7 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- $values := .root.Values -}}
 {{- $own := index $values .component -}}
 {{- if and (eq .component "operator") (include "sallyport.pluginRoles" .root | fromJsonArray) -}}
-{{- $own = merge (dict "forPlugins" 160) $own -}}
+{{- $own = merge (dict "forPlugins" (include "sallyport.memoryOfPlugin" .)) $own -}}
 {{- end -}}
 - name: NODE_ENV
   value: production

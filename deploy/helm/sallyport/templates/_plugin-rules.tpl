@@ -19,6 +19,10 @@
 {{- define "sallyport.memoryWithPlugins" -}}
 416
 {{- end -}}
+{{/* The memory of a plugin's process, in MiB. */}}
+{{- define "sallyport.memoryOfPlugin" -}}
+160
+{{- end -}}
 {{/* Words with which no plugin's name begins, as JSON. */}}
 {{- define "sallyport.reservedNames" -}}
 ["kubernetes","debug","machine","machines","release","releases"]

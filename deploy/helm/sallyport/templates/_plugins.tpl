@@ -83,7 +83,7 @@
 {{- $amount := regexFind "^[0-9]+" $limit | int -}}
 {{- $least := include "sallyport.memoryWithPlugins" . | int -}}
 {{- if lt (int (hasSuffix "Gi" $limit | ternary (mul $amount 1024) $amount)) $least -}}
-{{- fail (printf "plugins are on, and operator.resources.limits.memory is %s: a plugin's process needs 160Mi beside the operator. Add --set operator.resources.limits.memory=%dMi, or more." $limit $least) -}}
+{{- fail (printf "plugins are on, and operator.resources.limits.memory is %s: a plugin's process needs %sMi beside the operator. Add --set operator.resources.limits.memory=%dMi, or more." $limit (include "sallyport.memoryOfPlugin" .) $least) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

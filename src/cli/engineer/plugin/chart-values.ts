@@ -1,6 +1,6 @@
 import { Document, isMap, isSeq } from "yaml";
 import type { PluginMetadata, PluginOperation } from "../../../plugins/metadata.ts";
-import { OPERATOR_WITH_PLUGINS, pluginsValues } from "../../../plugins/values.ts";
+import { MEMORY_OF_PLUGIN, OPERATOR_WITH_PLUGINS, pluginsValues } from "../../../plugins/values.ts";
 import { pluginRole } from "../../../plugins/words.ts";
 import { wrap } from "../../kernel/settings.ts";
 
@@ -28,7 +28,7 @@ export function chartValuesText(plugin: PluginMetadata): string {
   const operator = document.get("operator", true);
   if (isMap(operator)) {
     operator.commentBefore = comment(
-      "The process of a plugin runs in the operator's container and may take 160 MiB there. Keep a larger limit if you have one.",
+      `The process of a plugin runs in the operator's container and may take ${MEMORY_OF_PLUGIN} MiB there. Keep a larger limit if you have one.`,
     );
   }
   return document.toString({ lineWidth: 0 });

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 import { CLUSTER_COMMANDS } from "./cluster-commands.ts";
+import { COMMANDS_ELSEWHERE, commandElsewhere } from "./commands-elsewhere.ts";
 import { platformCommand } from "./platform/platform-command.ts";
 import { runCli } from "./run-cli.ts";
-import { SERVICES_ELSEWHERE, serviceElsewhere } from "./services-elsewhere.ts";
 
 test("knows each command of the images that the npm package has not", () => {
   const inImages = [...CLUSTER_COMMANDS, platformCommand].map(({ name }) => name).filter((name) => name !== "version");
-  expect([...SERVICES_ELSEWHERE].sort()).toEqual(inImages.sort());
+  expect([...COMMANDS_ELSEWHERE].sort()).toEqual(inImages.sort());
 });
 
-test("a service's name is answered with where it is, and any other word with nothing", async () => {
-  expect(serviceElsewhere("projects")).toBeUndefined();
-  expect(serviceElsewhere(undefined)).toBeUndefined();
+test("a command of the images is answered with where it is, and any other word with nothing", async () => {
+  expect(commandElsewhere("projects")).toBeUndefined();
+  expect(commandElsewhere(undefined)).toBeUndefined();
   const said: string[] = [];
   const streams = { out: (text: string) => void said.push(text), error: (text: string) => void said.push(text) };
-  const platform = serviceElsewhere("platform");
+  const platform = commandElsewhere("platform");
   expect(platform).toBeDefined();
   const code = await runCli(
     platform === undefined ? [] : [platform],
