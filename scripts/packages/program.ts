@@ -3,6 +3,7 @@ import { join, sep } from "node:path";
 import { rolldown } from "rolldown";
 import { packageManifest } from "./package-manifest.ts";
 import { PROGRAM } from "./package-table.ts";
+import { bundlePluginProcess } from "./plugin-process.ts";
 
 /**
  * Writes the package of the program into `out`. It has no dependencies: the code that it uses of other packages is in `lib`, with
@@ -25,6 +26,7 @@ export async function buildProgram(root: string, out: string): Promise<void> {
   });
   await bundle.close();
   const modules = output.flatMap((file) => (file.type === "chunk" ? Object.keys(file.modules) : []));
+  await bundlePluginProcess(root, join(out, "lib"));
   writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(modules));
   for (const [name] of commands) {
     writeFileSync(join(out, `${name}.mjs`), startOf(name));
