@@ -203,7 +203,12 @@ describe("a combination that cannot work is refused with what to do", () => {
     ],
     ["a plugin that approves", plugins({ ...READ, apiGroups: ["sallyport.dev"] }), {}, "it is Sallyport's own"],
     ["a plugin that starts pods", plugins({ ...READ, verbs: ["create"] }), {}, "a plugin starts none of its own"],
-    ["a plugin that enters pods", plugins({ ...READ, resources: ["pods/exec"] }), {}, "reaches pods/log (get), and scale"],
+    [
+      "a plugin that enters pods",
+      plugins({ ...READ, resources: ["pods/exec"] }),
+      {},
+      "reaches pods/log (get), and scale",
+    ],
     [
       "a plugin that reads and deletes",
       plugins({ ...READ, verbs: ["delete"] }, { tier: "read-only" }),
