@@ -1,9 +1,9 @@
 import { chmodSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { rolldown } from "rolldown";
+import { bundlePluginProcess } from "../../deploy/image/plugin-process.ts";
 import { packageManifest } from "./package-manifest.ts";
 import { PROGRAM } from "./package-table.ts";
-import { bundlePluginProcess } from "./plugin-process.ts";
 
 /**
  * Writes the package of the program into `out`. It has no dependencies: the code that it uses of other packages is in `lib`, with

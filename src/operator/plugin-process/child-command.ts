@@ -15,7 +15,7 @@ const SHARED = [
   API,
 ].map((url) => fileURLToPath(url));
 
-/** Both of them where this code is part of a bundle, and the files above are not there (scripts/packages/plugin-process.ts). */
+/** Both of them where this code is part of a bundle, and the files above are not there (deploy/image/plugin-process.ts). */
 const BUNDLED_CHILD = fileURLToPath(new URL("./plugin/plugin-child.js", import.meta.url));
 const BUNDLED_API = new URL("./plugin/plugin-api.js", import.meta.url).href;
 

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { NAMESPACED_KINDS } from "../../../src/cli/engineer/plugin/resource-names.ts";
 
@@ -135,18 +135,15 @@ test("what a customer's admission policies refuse to a plugin is refused in a dr
       name,
       `await client.patch(...WEB, ${JSON.stringify(body)}, ${JSON.stringify(options)}); return { said: "done" };`,
     );
-  const containers = [{ name: "web", image: "example.com/other:1" }];
   const pod = `client.delete({ group: "", version: "v1", plural: "pods" }, { namespace: "default", name: "lone" })`;
-  const [account, image, scale, lone, allowed] = await Promise.all([
+  const [account, scale, lone, allowed] = await Promise.all([
     patch("account", { spec: { template: { spec: { serviceAccountName: "other" } } } }),
-    patch("image", { spec: { template: { spec: { containers } } } }, { type: "strategic" }),
     patch("scale", { spec: { replicas: 5_000 } }, { subresource: "scale" }),
     acting("lone", `await ${pod}; return {};`),
     patch("allowed", { spec: { replicas: 3 }, metadata: { labels: { a: "b" } } }),
   ]);
   const refusals = [
-    [account, [], /plugin\.mjs:3:\d+ .*\(422\).*nothing of its pods/],
-    [image, ["--apply"], /\(422\): a customer's admission policies refuse it: .*nothing of its pods/],
+    [account, [], /plugin\.mjs:3:\d+ .*\(422\): a customer's admission policies refuse it: .*nothing of its pods/],
     [scale, ["--apply"], /at most 1000 replicas/],
     [lone, ["--apply"], /delete a pod that a controller replaces/],
   ] as const;
@@ -155,7 +152,6 @@ test("what a customer's admission policies refuse to a plugin is refused in a dr
   }
   const read = async (what: string, path: string) =>
     (await cluster().kubectl(["get", ...what.split(" "), "-o", `jsonpath={${path}}`])).stdout;
-  expect(await read("deployment web", ".spec.template.spec.containers[0].image")).toBe("example.com/web:1");
   expect(await read("deployment web", ".spec.replicas")).toBe("1");
   expect(await read("pod lone", ".metadata.deletionTimestamp")).toBe("");
   expect(await type(allowed, "act", "--apply")).toMatchObject({ code: 0 });
@@ -176,6 +172,7 @@ test("a loop without an end is ended at the time limit, and by a signal", async 
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     const cli = spawn(process.execPath, [PROGRAM, ...words], { stdio: ["ignore", "ignore", "pipe"] });
     const ended = once(cli, "exit");
+    onTestFinished(() => void cli.kill("SIGKILL"));
     // Its first request: the loop comes next.
     await once(cli.stderr, "data");
     cli.kill(signal);
