@@ -14,6 +14,7 @@ import { dirname, join, relative } from "node:path";
 import { COMMANDS_ELSEWHERE } from "../../src/cli/commands-elsewhere.ts";
 import { bundled } from "./bundle.ts";
 import { contentsOf, isPart, PARTS, type Part } from "./parts.ts";
+import { bundlePluginProcess } from "./plugin-process.ts";
 
 /**
  * Puts what one part of the product runs, and nothing else, into a folder: the source that its commands reach as
@@ -34,6 +35,7 @@ export async function assemble(root: string, out: string, part: Part, at: number
   const files = `./${PARTS[part].replace(/\.ts$/, ".js")}`;
   if (part === "platform") {
     await bundled(root, join(out, "lib"), { people: "src/cli/people.ts" });
+    await bundlePluginProcess(root, join(out, "lib"));
     writeFileSync(join(out, "main.js"), startOf(files, "./lib/people.js"));
   } else writeFileSync(join(out, "main.js"), `import "${files}";\n`);
   for (const path of ["", ...readdirSync(out, { recursive: true, encoding: "utf8" })])

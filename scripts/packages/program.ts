@@ -1,6 +1,7 @@
 import { chmodSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { bundled } from "../../deploy/image/bundle.ts";
+import { bundlePluginProcess } from "../../deploy/image/plugin-process.ts";
 import { packageManifest } from "./package-manifest.ts";
 import { PROGRAM } from "./package-table.ts";
 
@@ -11,6 +12,7 @@ import { PROGRAM } from "./package-table.ts";
 export async function buildProgram(root: string, out: string): Promise<void> {
   const commands = Object.entries(PROGRAM.commands);
   const modules = await bundled(root, join(out, "lib"), PROGRAM.commands);
+  await bundlePluginProcess(root, join(out, "lib"));
   writeFileSync(join(out, "THIRD-PARTY-LICENSES"), licencesOf(modules));
   for (const [name] of commands) {
     writeFileSync(join(out, `${name}.mjs`), startOf(name));

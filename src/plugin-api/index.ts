@@ -33,6 +33,7 @@ export interface KubeObject {
 export interface ListOptions {
   /** The operation's. */
   readonly namespace: string;
+  /** As for kubectl, such as `app=web,tier!=test`; at most 1,024 characters. */
   readonly labelSelector?: string;
 }
 
@@ -43,7 +44,9 @@ export interface PatchOptions {
 }
 
 export interface PodLogOptions {
+  /** Default: the pod's only one. */
   readonly container?: string;
+  /** Lines from the end, 1 to 100,000. Default: all, up to 512 KiB. */
   readonly tailLines?: number;
 }
 

@@ -227,6 +227,25 @@ test("a plugin that lists objects larger than the operator has memory for is ref
   expect(asked).toEqual([8 * 1_024 * 1_024]);
 });
 
+test.each([
+  [
+    "ends before it is answered",
+    "client.patch(DEPLOYMENTS, AT, {}); return { said: 1 };",
+    /request patch was answered.*lacks an await/,
+  ],
+  [
+    "is refused while it does something else",
+    `client.patch(DEPLOYMENTS, { ...AT, name: "../x" }, {}); await clock.sleep(300); return { said: 1 };`,
+    /a key has the name of an object/,
+  ],
+])("a plugin that does not await a request, and %s, has not succeeded", async (_, run, words) => {
+  const world = await PluginWorld.with(run);
+  expect(await world.run()).toMatchObject({
+    state: expect.not.stringMatching("Succeeded"),
+    message: expect.stringMatching(words),
+  });
+});
+
 test("a revocation kills the plugin: nothing that it asks for afterwards is sent", async () => {
   const world = await PluginWorld.with(`
     await client.get(DEPLOYMENTS, AT);

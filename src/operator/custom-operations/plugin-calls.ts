@@ -15,7 +15,7 @@ const { objects: LIST_OBJECTS, listBytes: LIST_BYTES, logBytes: LOG_BYTES } = CA
 const TOO_LARGE = `the objects have more than ${LIST_BYTES / 1_048_576} MiB`;
 
 export interface CallPorts {
-  readonly client: OperationClient;
+  readonly client: Omit<OperationClient, "getScale">;
   readonly effect: Effect;
   /** Of the customer's values. */
   readonly rules: readonly PluginRule[];

@@ -1,16 +1,38 @@
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PLUGIN_BOUNDS } from "./bounds.ts";
 
 const CHILD = fileURLToPath(import.meta.resolve("./child/plugin-child.ts"));
+/** What a plugin imports as `@sallyport/plugin`. */
+const API = import.meta.resolve("../../plugin-api/index.ts");
 /** What the child's own code imports from outside of its folder. */
 const SHARED = [
   import.meta.resolve("./lines.ts"),
   import.meta.resolve("../../base/is-record.ts"),
   import.meta.resolve("../../crds/redact.ts"),
   import.meta.resolve("../../plugins/module-imports.ts"),
-  import.meta.resolve("../../plugin-api/index.ts"),
+  API,
 ].map((url) => fileURLToPath(url));
+
+/** Both of them where this code is part of a bundle, and the files above are not there (deploy/image/plugin-process.ts). */
+const BUNDLED_CHILD = fileURLToPath(new URL("./plugin/plugin-child.js", import.meta.url));
+const BUNDLED_API = new URL("./plugin/plugin-api.js", import.meta.url).href;
+
+interface ChildFiles {
+  readonly child: string;
+  /** As a file URL. */
+  readonly api: string;
+  /** Beside the plugin's own folder. */
+  readonly readable: readonly string[];
+}
+
+/** The program that loads a plugin, and what it may read. */
+export function childFiles(): ChildFiles {
+  return existsSync(CHILD)
+    ? { child: CHILD, api: API, readable: [`${dirname(CHILD)}/`, ...SHARED] }
+    : { child: BUNDLED_CHILD, api: BUNDLED_API, readable: [`${dirname(BUNDLED_CHILD)}/`] };
+}
 
 /**
  * How Node.js is started for a plugin. Its permission model then refuses files but these, processes, workers, addons, WASI and
@@ -18,7 +40,8 @@ const SHARED = [
  * files past it (seen with Node.js 24.21): the module is switched off here, `lockdown.ts` takes the rest away.
  */
 export function childCommand(folder: string): readonly string[] {
-  const read = [`${dirname(CHILD)}/`, ...SHARED, `${folder}/`];
+  const { child, readable } = childFiles();
+  const read = [...readable, `${folder}/`];
   return [
     "--permission",
     ...read.map((path) => `--allow-fs-read=${path}`),
@@ -30,6 +53,6 @@ export function childCommand(folder: string): readonly string[] {
     "--no-warnings",
     // With this signal any process of the same user opens a debugger.
     "--disable-sigusr1",
-    CHILD,
+    child,
   ];
 }

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { pathToFileURL } from "node:url";
 import type { Clock } from "../../base/clock.ts";
 import { PLUGIN_BOUNDS } from "./bounds.ts";
-import { childCommand } from "./child-command.ts";
+import { childCommand, childFiles } from "./child-command.ts";
 import { Lines } from "./lines.ts";
 import { watchMemory } from "./memory-watch.ts";
 import { type CallMessage, type FromChild, readMessage, type ToChild } from "./messages.ts";
@@ -31,6 +31,8 @@ export interface PluginRun {
   readonly params: Readonly<Record<string, unknown>>;
   readonly startedAt: Date;
   readonly timeLimitMs: number;
+  /** False: `verify` is left out. @default true */
+  readonly verifies?: boolean;
   /** For tests: what Node.js runs in place of the program that loads the module. */
   readonly command?: readonly string[];
 }
@@ -69,9 +71,41 @@ export async function runPlugin(
   ports: PluginProcessPorts,
   signal: AbortSignal,
 ): Promise<PluginOutcome> {
+  const { module, operation, params, startedAt, timeLimitMs, verifies = true, command } = run;
+  const order = { operation, params, startedAt: startedAt.toISOString(), timeLimitMs, verifies };
+  return await inProcess(module, command, { type: "run", ...filesOf(module), ...order }, ports, signal);
+}
+
+/**
+ * Loads a plugin's module in the same process, within the same bounds, and runs no operation. Its result has
+ * `typeof` of `bind`, `run` and `verify` for each operation of the default export.
+ *
+ * @throws as {@link runPlugin}
+ */
+export async function loadPlugin(
+  module: string,
+  { clock }: Pick<PluginProcessPorts, "clock">,
+  signal: AbortSignal,
+): Promise<PluginOutcome> {
+  const answer = async (): Promise<CallAnswer> => ({ ok: false, status: 400, message: "no operation runs yet" });
+  const ports = { clock, answer, ended: () => undefined };
+  return await inProcess(module, undefined, { type: "load", ...filesOf(module) }, ports, signal);
+}
+
+function filesOf(module: string): { readonly module: string; readonly api: string } {
+  return { module: pathToFileURL(module).href, api: childFiles().api };
+}
+
+async function inProcess(
+  module: string,
+  command: readonly string[] | undefined,
+  order: ToChild,
+  ports: PluginProcessPorts,
+  signal: AbortSignal,
+): Promise<PluginOutcome> {
   signal.throwIfAborted();
-  const folder = dirname(run.module);
-  const child = start(folder, run.command ?? childCommand(folder));
+  const folder = dirname(module);
+  const child = start(folder, command ?? childCommand(folder));
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => child.pid === undefined && resolve());
@@ -88,7 +122,7 @@ export async function runPlugin(
       watch(child, noise, ports.clock, fail, ends.signal);
       // Of the kind that spawn makes for "pipe"; a process that was not started may have none.
       const pipe = child.stdio[3] as Duplex | null | undefined;
-      if (pipe) converse(pipe, run, ports, { resolve, fail, ends: ends.signal });
+      if (pipe) converse(pipe, order, ports, { resolve, fail, ends: ends.signal });
     });
   } finally {
     ends.abort();
@@ -167,7 +201,7 @@ interface Ends {
 }
 
 /** The pipe: requests are carried out one after the other, and the first answer is the last word. */
-function converse(pipe: Duplex, run: PluginRun, ports: PluginProcessPorts, { resolve, fail, ends }: Ends): void {
+function converse(pipe: Duplex, order: ToChild, ports: PluginProcessPorts, { resolve, fail, ends }: Ends): void {
   const lines = new Lines(PLUGIN_BOUNDS.messageBytes, PLUGIN_BOUNDS.totalBytes);
   const calls = { all: 0, waiting: 0, last: Promise.resolve() };
   let hasAnswered = false;
@@ -213,9 +247,7 @@ function converse(pipe: Duplex, run: PluginRun, ports: PluginProcessPorts, { res
     if (typeof taken === "string") return fail(new PluginFault("PLUGIN_FLOOD", `it sent ${taken}`));
     for (const line of taken) take(line);
   });
-  const { operation, params, startedAt, timeLimitMs } = run;
-  const first = { operation, params, startedAt: startedAt.toISOString(), timeLimitMs };
-  say(pipe, { type: "run", module: pathToFileURL(run.module).href, ...first }, ends).catch(fail);
+  say(pipe, order, ends).catch(fail);
 }
 
 /** Waits until the child has taken it: a child that reads nothing holds up itself. */

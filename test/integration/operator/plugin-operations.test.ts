@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { TrialClient } from "../../../src/cli/engineer/plugin/trial-client.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { readEnabledPlugins } from "../../../src/plugins/enabled-plugins.ts";
 import { signal } from "../wait.ts";
@@ -104,7 +106,8 @@ test("an approved operation of a plugin runs as the grant's account, and says it
   expect(await metric(operator.registry, "sallyport_plugin_problems")).toBe(1);
 });
 
-test.each([
+// What `sallyport plugin test` says of a patch has to be what the policies say of it.
+const REFUSED: readonly (readonly [string, object, string])[] = [
   [
     "an image",
     { spec: { template: { spec: { containers: [{ name: "web", image: "other" }] } } } },
@@ -112,12 +115,44 @@ test.each([
   ],
   ["an account", { spec: { template: { spec: { serviceAccountName: "other" } } } }, "nothing of its pods"],
   ["an annotation of pods", { spec: { template: { metadata: { annotations: { a: "b" } } } } }, "nothing of its pods"],
-  ["an owner", { metadata: { ownerReferences: [OWNER] } }, "a plugin writes labels, annotations, finalizers alone"],
+  ["a finalizer", { metadata: { finalizers: ["search.example/x"] } }, "nothing of its pods"],
   ["2000 replicas", { spec: { replicas: 2_000 } }, "at most 1000 replicas"],
-])("the account of a plugin that may patch workloads gives one no %s", async (_, patch, words) => {
+];
+
+/** As the author tries it: with an account that no policy binds, and as a dry run. */
+async function tried(patch: object): Promise<string> {
+  const connection = await connect({ kubeconfig: cluster().adminKubeconfig });
+  try {
+    const client = new TrialClient(connection, { apply: false, tell: () => undefined });
+    const key = { namespace: SHOP, name: "web" };
+    await client.patch(resources.deployments, key, { type: "merge", body: patch }, {}, signal());
+    return "done";
+  } catch (error) {
+    return String(error);
+  } finally {
+    await connection.close();
+  }
+}
+
+test.each(REFUSED)("the account of a plugin that may patch workloads gives one no %s", async (_, patch, words) => {
   const result = await marked(patch);
-  expect(result).toEqual({ said: expect.stringMatching(/^(400|403|422) /) });
+  expect(result).toEqual({ said: expect.stringMatching(/^(403|422) /) });
   expect(JSON.stringify(result)).toContain(words);
+  expect(await tried(patch)).toContain(words);
+});
+
+test("an owner is no request that the operator sends", async () => {
+  const words = "a plugin writes labels, annotations, finalizers alone";
+  expect(await marked({ metadata: { ownerReferences: [OWNER] } })).toEqual({ said: expect.stringContaining(words) });
+});
+
+test("what the policies let a plugin change of a workload, plugin test lets it change too", async () => {
+  const template = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z" } } };
+  const spec = { replicas: 1_000, minReadySeconds: 3, revisionHistoryLimit: 4, progressDeadlineSeconds: 700, template };
+  const metadata = { labels: { "search.example/a": "b" }, annotations: { "search.example/c": "d" } };
+  const patch = { metadata, spec: { ...spec, paused: true, strategy: { rollingUpdate: { maxSurge: 2 } } } };
+  expect(await tried(patch)).toBe("done");
+  expect(await marked(patch)).toEqual({ said: "done" });
 });
 
 test("with a stolen operator the policies refuse a grant's account an owner", async () => {

@@ -1,10 +1,12 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { NAMESPACED_KINDS } from "../../../src/cli/engineer/plugin/resource-names.ts";
 
 // `sallyport plugin test` of the example, as its author types it, on a real API server.
 
@@ -26,7 +28,6 @@ interface Said {
   readonly stderr: string;
 }
 
-/** In a process of its own: the plugin's module is imported by Node.js itself. */
 async function type(plugin: string, operation: string, ...words: readonly string[]): Promise<Said> {
   const args = [PROGRAM, "plugin", "test", plugin, operation, "-n", "default", ...words];
   const cli = run(process.execPath, [...args, "--kubeconfig", cluster().adminKubeconfig], { env: { HOME: folder } });
@@ -76,7 +77,9 @@ test("what the operation, the API server and the rules refuse is told, each in i
   const refused = await type(lean, "set", "--params", "name=web", "--params", "level=error", "--apply");
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    expect.stringContaining("(403): no rule of set lets it patch configmaps: add one to plugin.yaml"),
+    expect.stringMatching(
+      /plugin\.mjs:\d+:\d+ a request of set is refused \(403\): the rules of this operation do not have patch configmaps/,
+    ),
   ]);
 });
 
@@ -94,6 +97,109 @@ test("an operation ends at its time limit, and words that are not declared are d
   expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("show was not done within its 1 s")]);
   const more = await type(slow, "set", "--params", "name=web", "--params", "level=info", "-o", "json");
   expect(JSON.parse(more.stdout)).toMatchObject({ result: { level: "password=[redacted]" }, dropped: ["other"] });
+});
+
+const YAML = `name: tools
+version: 0.1.0
+tier: mutating
+description: For a test.
+operations:
+  - name: act
+    description: Acts.
+    paramsSchema: { type: object, required: [namespace], properties: { namespace: { type: string } }, additionalProperties: false }
+    rules:
+      - { apiGroups: [apps], resources: [deployments, deployments/scale], verbs: [get, patch] }
+      - { apiGroups: [""], resources: [pods], verbs: [delete] }
+    timeLimitSeconds: 5
+    result: { said: what it said }
+`;
+
+/** A plugin whose one operation has this as the body of its `run`. */
+async function acting(name: string, body: string): Promise<string> {
+  const to = join(folder, name);
+  await mkdir(to);
+  await writeFile(join(to, "plugin.yaml"), YAML);
+  const head = `const WEB = [{ group: "apps", version: "v1", plural: "deployments" }, { namespace: "default", name: "web" }];`;
+  await writeFile(
+    join(to, "plugin.mjs"),
+    `${head}\nexport default { act: { async run({ client }) {\n${body}\n} } };\n`,
+  );
+  return to;
+}
+
+test("what a customer's admission policies refuse to a plugin is refused in a dry run, and changes nothing with --apply", async () => {
+  await cluster().kubectl(["create", "deployment", "web", "--image=example.com/web:1"]);
+  await cluster().kubectl(["run", "lone", "--image=example.com/web:1"]);
+  const patch = (name: string, body: object, options = {}) =>
+    acting(
+      name,
+      `await client.patch(...WEB, ${JSON.stringify(body)}, ${JSON.stringify(options)}); return { said: "done" };`,
+    );
+  const pod = `client.delete({ group: "", version: "v1", plural: "pods" }, { namespace: "default", name: "lone" })`;
+  const [account, scale, lone, allowed] = await Promise.all([
+    patch("account", { spec: { template: { spec: { serviceAccountName: "other" } } } }),
+    patch("scale", { spec: { replicas: 5_000 } }, { subresource: "scale" }),
+    acting("lone", `await ${pod}; return {};`),
+    patch("allowed", { spec: { replicas: 3 }, metadata: { labels: { a: "b" } } }),
+  ]);
+  const refusals = [
+    [account, [], /plugin\.mjs:3:\d+ .*\(422\): a customer's admission policies refuse it: .*nothing of its pods/],
+    [scale, ["--apply"], /at most 1000 replicas/],
+    [lone, ["--apply"], /delete a pod that a controller replaces/],
+  ] as const;
+  for (const [plugin, words, told] of refusals) {
+    expect(await type(plugin, "act", ...words)).toMatchObject({ code: 1, stderr: expect.stringMatching(told) });
+  }
+  const read = async (what: string, path: string) =>
+    (await cluster().kubectl(["get", ...what.split(" "), "-o", `jsonpath={${path}}`])).stdout;
+  expect(await read("deployment web", ".spec.replicas")).toBe("1");
+  expect(await read("pod lone", ".metadata.deletionTimestamp")).toBe("");
+  expect(await type(allowed, "act", "--apply")).toMatchObject({ code: 0 });
+  expect(await read("deployment web", ".spec.replicas")).toBe("3");
+});
+
+test("a loop without an end is ended at the time limit, and by a signal", async () => {
+  const endless = await acting("endless", `console.log("it begins"); for (;;);`);
+  await writeFile(join(endless, "plugin.yaml"), YAML.replace("timeLimitSeconds: 5", "timeLimitSeconds: 2"));
+  const late = await type(endless, "act");
+  expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("act was not done within its 2 s")]);
+  expect(late.stderr).toContain("it begins");
+  await writeFile(join(endless, "plugin.yaml"), YAML.replace("timeLimitSeconds: 5", "timeLimitSeconds: 300"));
+  const words = ["plugin", "test", endless, "act", "-n", "default", "--kubeconfig", cluster().adminKubeconfig];
+  const module = `const WEB = [{ group: "apps", version: "v1", plural: "deployments" }, { namespace: "default", name: "none" }];
+    export default { act: { async run({ client }) { await client.get(...WEB); for (;;); } } };`;
+  await writeFile(join(endless, "plugin.mjs"), module);
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const cli = spawn(process.execPath, [PROGRAM, ...words], { stdio: ["ignore", "ignore", "pipe"] });
+    const ended = once(cli, "exit");
+    onTestFinished(() => void cli.kill("SIGKILL"));
+    // Its first request: the loop comes next.
+    await once(cli.stderr, "data");
+    cli.kill(signal);
+    await ended;
+  }
+});
+
+test("a request without await is told in words", async () => {
+  const forgot = await acting(
+    "forgot",
+    `client.patch(...WEB, { metadata: { labels: { c: "d" } } }); return { said: "done" };`,
+  );
+  const { code, stderr } = await type(forgot, "act");
+  expect([code, stderr]).toEqual([1, expect.stringContaining("client.patch(…) lacks an await")]);
+  expect(stderr).not.toContain("at async");
+});
+
+test("the table of kinds that rules may name is the API server's", async () => {
+  for (const [group, kinds] of NAMESPACED_KINDS) {
+    const { stdout } = await cluster().kubectl(["api-resources", "--namespaced", `--api-group=${group}`, "-o", "name"]);
+    const served = stdout
+      .trim()
+      .split("\n")
+      .map((name) => name.split(".")[0]);
+    expect(served.filter((each) => each !== undefined && !kinds.includes(each))).toEqual([]);
+    expect(kinds.filter((each) => !served.includes(each))).toEqual([]);
+  }
 });
 
 test("a kubeconfig that is not there is named", async () => {

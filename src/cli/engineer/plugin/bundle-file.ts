@@ -7,6 +7,7 @@ import {
   type PluginMetadata,
   readPluginMetadata,
 } from "../../../plugins/metadata.ts";
+import { MAX_MODULE_BYTES } from "../../../plugins/module-imports.ts";
 import { FriendlyError } from "../../kernel/command.ts";
 import { escaped } from "../../kernel/output.ts";
 
@@ -28,6 +29,7 @@ export function bundleOf(metadata: PluginMetadata, module: string): Uint8Array {
 
 export interface Bundle {
   readonly metadata: PluginMetadata;
+  readonly module: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
@@ -40,30 +42,40 @@ export async function readBundle(file: string): Promise<Bundle> {
     throw new FriendlyError(`${file} cannot be read: sallyport plugin pack makes it`, { cause });
   }
   if (bytes.length > MAX_BUNDLE_BYTES) throw new FriendlyError(`${file} is larger than 100 MiB`);
-  const read = readPluginMetadata(metadataIn(bytes, file));
+  const read = readPluginMetadata(jsonOf(entryIn(bytes, file, METADATA_FILE, MAX_METADATA_BYTES), file));
   if (!read.ok) {
     const lines = read.issues.map(({ path, message }) => `\n  ${escaped(`${path} ${message}`, "")}`);
     throw new FriendlyError(`${file} has a ${METADATA_FILE} that is refused:${lines.join("")}`);
   }
-  return { metadata: read.metadata, bytes };
+  return { metadata: read.metadata, module: entryIn(bytes, file, MODULE_FILE, MAX_MODULE_BYTES), bytes };
 }
 
-function metadataIn(bytes: Uint8Array, file: string): unknown {
-  const large = `${file} has a ${METADATA_FILE} over ${MAX_METADATA_BYTES} bytes`;
+function entryIn(bytes: Uint8Array, file: string, entry: string, maxBytes: number): string {
+  const large = `${file} has a ${entry} over ${maxBytes} bytes`;
   let isLarge = false;
   try {
-    const { [METADATA_FILE]: content } = unzipSync(bytes, {
+    const { [entry]: content } = unzipSync(bytes, {
       filter({ name, originalSize }) {
-        if (name !== METADATA_FILE) return false;
-        isLarge ||= originalSize > MAX_METADATA_BYTES;
+        if (name !== entry) return false;
+        isLarge ||= originalSize > maxBytes;
         return !isLarge;
       },
     });
-    if (content !== undefined) return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
+    if (content !== undefined) return new TextDecoder("utf-8", { fatal: true }).decode(content);
   } catch (cause) {
-    throw new FriendlyError(`${file} is no sound archive of a plugin`, { cause });
+    throw unsound(file, cause);
   }
-  throw new FriendlyError(
-    isLarge ? large : `${file} has no ${METADATA_FILE}: it was not made by sallyport plugin pack`,
-  );
+  throw new FriendlyError(isLarge ? large : `${file} has no ${entry}: it was not made by sallyport plugin pack`);
+}
+
+function jsonOf(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw unsound(file, cause);
+  }
+}
+
+function unsound(file: string, cause: unknown): FriendlyError {
+  return new FriendlyError(`${file} is no sound archive of a plugin`, { cause });
 }

@@ -19,6 +19,10 @@ describe("a plugin's module", () => {
     expect(problems(text, "show")).toEqual([]);
   });
 
+  it("is judged without operations where plugin.yaml has no list of them", () => {
+    expect(moduleProblems("export default { show };", undefined)).toEqual([]);
+  });
+
   it.each([
     ["export default {", "plugin.mjs:1:17 cannot be parsed: Unexpected token"],
     ["const a = 1;\nconst a = 2;", "plugin.mjs:2:7 cannot be parsed: Identifier 'a' has already been declared"],

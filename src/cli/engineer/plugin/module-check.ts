@@ -6,15 +6,31 @@ import type { Problem } from "./problem.ts";
 /**
  * Reads the module without running it: that it parses, imports nothing but what the operator lets it import, and has each declared
  * operation in its default export. It helps the author; what holds a hostile plugin is the process in which it runs.
+ *
+ * @param operations undefined when plugin.yaml cannot be read: then nothing is said of them
  */
-export function moduleProblems(text: string, operations: readonly string[]): readonly Problem[] {
+export function moduleProblems(text: string, operations: readonly string[] | undefined): readonly Problem[] {
   let program: Program;
   try {
-    program = parse(text, { ecmaVersion: "latest", sourceType: "module", locations: true });
+    program = programOf(text);
   } catch (error) {
     return [syntaxProblem(error)];
   }
   return [...nodesOf(program)].flatMap(importProblem).concat(exportProblems(program, operations));
+}
+
+function programOf(text: string): Program {
+  return parse(text, { ecmaVersion: "latest", sourceType: "module", locations: true });
+}
+
+/** Where the default export of a sound module names the operation. */
+export function placeOfEntry(text: string, operation: string): Pick<Problem, "line" | "column"> {
+  const program = programOf(text);
+  const exported = program.body.find((node) => node.type === "ExportDefaultDeclaration");
+  const entries = exported === undefined ? undefined : objectOf(exported.declaration, program);
+  const entry = entries?.properties.find((each) => nameOf(each) === operation) ?? exported;
+  const { line = 1, column = 0 } = entry?.loc?.start ?? {};
+  return { line, column: column + 1 };
 }
 
 function syntaxProblem(error: unknown): Problem {
@@ -58,7 +74,7 @@ function importProblem(node: AnyNode): readonly Problem[] {
 
 const FORM = "export default { … }, written out, with one entry for each operation";
 
-function exportProblems(program: Program, operations: readonly string[]): readonly Problem[] {
+function exportProblems(program: Program, operations: readonly string[] | undefined): readonly Problem[] {
   const exported = program.body.find((node) => node.type === "ExportDefaultDeclaration");
   if (exported === undefined) return [{ file: MODULE_FILE, line: 1, column: 1, message: `has no ${FORM}` }];
   const entries = objectOf(exported.declaration, program);
@@ -72,12 +88,13 @@ function exportProblems(program: Program, operations: readonly string[]): readon
       continue;
     }
     found.set(name, entry);
-    if (!operations.includes(name)) problems.push(problemAt(entry, `plugin.yaml declares no operation ${name}`));
+    if (operations?.includes(name) === false)
+      problems.push(problemAt(entry, `plugin.yaml declares no operation ${name}`));
     else if (entry.type === "Property" && lacksRun(entry.value, program)) {
       problems.push(problemAt(entry, `the operation ${name} has no function run`));
     }
   }
-  const missing = operations.filter((name) => !found.has(name));
+  const missing = (operations ?? []).filter((name) => !found.has(name));
   return [
     ...problems,
     ...missing.map((name) => problemAt(exported, `has no entry for the operation ${name} that plugin.yaml declares`)),

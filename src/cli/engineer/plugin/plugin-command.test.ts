@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { unzipSync, zipSync } from "fflate";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { systemClock } from "../../../base/clock.ts";
 import { readArchive } from "../../../platform/areas/operations/bundles/bundle-archive.ts";
 import { newSite } from "../../../platform/areas/operations/testing/site.ts";
 import { onEachDatabase } from "../../../platform/testing/harness.ts";
@@ -18,7 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const type = (words: readonly string[], typing?: Typing) => typeCommand(folder, ["plugin", ...words], typing);
+// The time that a module has to load is that of a real process.
+const type = (words: readonly string[], typing?: Typing) =>
+  typeCommand(folder, ["plugin", ...words], { clock: systemClock, ...typing });
 
 /** A copy of the example, in which each text is replaced by the next. */
 async function changed(name: string, changes: Readonly<Record<string, readonly (readonly [string, string])[]>>) {
@@ -55,7 +58,7 @@ describe("sallyport plugin init and check", () => {
       "plugin.yaml": [
         ["version: 1.0.0", "version: 1.0"],
         ["timeLimitSeconds: 20", "timeLimitSeconds: 301"],
-        ["resources: [configmaps], verbs: [get, patch]", "resources: [secrets], verbs: [get, patch]"],
+        ["resources: [configmaps], verbs: [get, patch]", "resources: [secrets, configmap], verbs: [get, patch]"],
         ["    description: Sets the log level of one program.\n", ""],
       ],
       "plugin.mjs": [["export default { show, set }", "export default { show }"]],
@@ -64,18 +67,67 @@ describe("sallyport plugin init and check", () => {
     expect([code, out.split("\n")]).toEqual([
       1,
       [
-        'plugin.yaml:3:1 /version must be string: YAML reads it as a number, write "1" in quotes',
+        'plugin.yaml:3:1 /version must be string: YAML reads it as a number, write "1.0" in quotes',
         "plugin.yaml:26:5 /operations/0/timeLimitSeconds must be <= 300",
         "plugin.yaml:30:5 /operations/1/description is required",
         "plugin.yaml:49:9 /operations/1/rules/0 may not have get, patch on secrets: it holds credentials",
+        "plugin.yaml:49:49 /operations/1/rules/0/resources/1 configmap is no kind of the core group that lies in a namespace: write configmaps",
         expect.stringMatching(/^plugin\.mjs:\d+:1 has no entry for the operation set that plugin\.yaml declares$/),
-        "5 problems",
+        "6 problems",
         "",
       ],
     ]);
     const { problems } = JSON.parse((await type(["check", to, "-o", "json"])).out);
     expect(problems[0]).toMatchObject({ file: "plugin.yaml", line: 3, column: 1 });
-    expect((await type(["pack", to])).code).toBe(1);
+    const packed = await type(["pack", to, "--out", join(folder, "never.zip")]);
+    expect([packed.code, packed.error]).toEqual([1, expect.stringContaining("does not pass its check")]);
+  });
+
+  it.each([
+    [
+      "a name that the package lacks",
+      "OperationError }",
+      "OperationErr }",
+      /^plugin\.mjs:1:27 .* an export named 'OperationErr'$/m,
+    ],
+    ["require", "\n\n", '\n\nrequire("fs");\n', /^plugin\.mjs:3:1 .*require is not defined/m],
+    ["the network", "\n\n", '\n\nfetch("https://example.com");\n', /^plugin\.mjs:3:1 .*fetch is not defined/m],
+    [
+      "an operation without run",
+      "export default",
+      "set.run = 5;\nexport default",
+      /^plugin\.mjs:\d+:\d+ the operation set has no function run$/m,
+    ],
+    [
+      "a verify that is no function",
+      "export default",
+      "set.verify = 5;\nexport default",
+      /verify of the operation set is no function$/m,
+    ],
+    [
+      "memory without end",
+      "\n\n",
+      "\n\nfor (const all = [];;) all.push(Buffer.alloc(1 << 22, 1));\n",
+      /^plugin\.mjs:1:1 .*more than 160 MiB/m,
+    ],
+  ])("loads the module as the operator does: %s is told", async (name, before, after, told) => {
+    const to = await changed(`load-${name.replaceAll(" ", "-")}`, { "plugin.mjs": [[before, after]] });
+    expect(await type(["check", to])).toMatchObject({ code: 1, out: expect.stringMatching(told) });
+  });
+
+  it("says of YAML that cannot be read nothing but that", async () => {
+    const to = await changed("half-yaml", { "plugin.yaml": [["version: 1.0.0", "version: [1.0.0"]] });
+    const { code, out } = await type(["check", to]);
+    expect([code, out]).toEqual([1, expect.not.stringContaining("declares no operation")]);
+  });
+
+  it("makes no plugin with a name of Sallyport's own, and no folder", async () => {
+    const to = join(folder, "kubernetes-x");
+    expect(await type(["init", to])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining("/name is, or begins with, a word of Sallyport's own: kubernetes, debug"),
+    });
+    await expect(readFile(join(to, "plugin.yaml"))).rejects.toThrow("ENOENT");
   });
 
   it.each([
@@ -229,6 +281,20 @@ onEachDatabase(
         { name: "show", tier: "read-only" },
         { name: "set", tier: "mutating" },
       ]);
+    });
+
+    it("uploads nothing that cannot run", async () => {
+      const { engineer: key, projectId } = await newSite(world);
+      const env = { SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: key };
+      const file = join(folder, "broken.zip");
+      const files = unzipSync(await readFile(join(folder, "upload.zip")));
+      await writeFile(file, zipSync({ ...files, "plugin.mjs": Buffer.from("export default { show: {}, set: {} };") }));
+      expect(await type(["upload", file, "--project", projectId], { env })).toMatchObject({
+        code: 1,
+        error: expect.stringContaining("the operation show has no function run"),
+      });
+      const { body } = await world.call("GET", "/v1/operations/plugins", { key, query: { project: projectId } });
+      expect(body.plugins.map(({ name }: { name: string }) => name)).not.toContain("log-level");
     });
 
     it("says what the platform says", async () => {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { MODULE_FILE, type PluginMetadata } from "../../../plugins/metadata.ts";
+import type { PluginMetadata } from "../../../plugins/metadata.ts";
 import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
 import { escaped, type Format, formatOf, render, textOf } from "../../kernel/output.ts";
 import type { Surroundings } from "../calling.ts";
@@ -11,7 +10,7 @@ import { bundleOf, readBundle } from "./bundle-file.ts";
 import { chartValues, chartValuesText } from "./chart-values.ts";
 import { readPluginFolder } from "./plugin-folder.ts";
 import { PLUGIN_SUMMARY, pluginHelp } from "./plugin-help.ts";
-import { problemLine } from "./problem.ts";
+import { problemLine, problemLines } from "./problem.ts";
 import { writeStarter } from "./starter.ts";
 
 const { output, ...session } = SESSION_FLAGS;
@@ -70,8 +69,10 @@ async function init({ words: [folder = ""], format, surroundings: { out } }: Ord
   return EXIT_CODES.done.code;
 }
 
-async function check({ words: [folder = ""], format, surroundings: { out } }: Order): Promise<number> {
-  const { metadata, problems } = await readPluginFolder(folder);
+async function check({ words, format, surroundings }: Order, signal: AbortSignal): Promise<number> {
+  const [folder = ""] = words;
+  const { out, clock } = surroundings;
+  const { metadata, problems } = await readPluginFolder(folder, clock, signal);
   if (format !== "table") out(await render({ ok: problems.length === 0, problems }, format));
   else if (metadata !== undefined && problems.length === 0) out(textOf([`${titleOf(metadata)}: no problem`]));
   else out(textOf([...problems.map(problemLine), `${problems.length} problem${problems.length === 1 ? "" : "s"}`]));
@@ -83,16 +84,15 @@ function titleOf({ name, version, operations }: PluginMetadata): string {
 }
 
 /** @throws FriendlyError with all problems, each with its place */
-async function sound(folder: string): Promise<{ readonly metadata: PluginMetadata; readonly module: string }> {
-  const { metadata, module, problems } = await readPluginFolder(folder);
-  if (metadata !== undefined && problems.length === 0) return { metadata, module };
-  const lines = problems.map((problem) => `\n  ${escaped(problemLine(problem), "")}`);
-  throw new FriendlyError(`${folder} does not pass its check:${lines.join("")}`);
+async function sound(folder: string, { clock }: Surroundings, signal: AbortSignal) {
+  const { metadata, problems, ...read } = await readPluginFolder(folder, clock, signal);
+  if (metadata !== undefined && problems.length === 0) return { metadata, ...read };
+  throw new FriendlyError(`${folder} does not pass its check:${problemLines(problems)}`);
 }
 
-async function pack(typed: Order): Promise<number> {
+async function pack(typed: Order, signal: AbortSignal): Promise<number> {
   const [folder = ""] = typed.words;
-  const { metadata, module } = await sound(folder);
+  const { metadata, module } = await sound(folder, typed.surroundings, signal);
   const bytes = bundleOf(metadata, module);
   const { name, version } = metadata;
   const file = typed.text("out") ?? `${name}-${version}.zip`;
@@ -113,7 +113,7 @@ async function values({ words: [file = ""], format, surroundings: { out } }: Ord
 async function test(typed: Order, signal: AbortSignal): Promise<number> {
   const [folder = "", name = ""] = typed.words;
   const { surroundings, format } = typed;
-  const { metadata } = await sound(folder);
+  const { metadata, module, verifying } = await sound(folder, surroundings, signal);
   const operation = metadata.operations.find((each) => each.name === name);
   if (operation === undefined) {
     const names = metadata.operations.map((each) => each.name).join(", ");
@@ -129,17 +129,16 @@ async function test(typed: Order, signal: AbortSignal): Promise<number> {
     );
     return EXIT_CODES.notRun.code;
   }
-  const { loadOperation } = await import("./plugin-loader.ts");
-  const code = await loadOperation(join(resolve(folder), MODULE_FILE), name);
   const apply = typed.has("apply");
   const tell = (line: string): void => surroundings.error(textOf([`${apply ? "" : "dry run: "}${line}`]));
-  const trial = { operation, code, params, apply, clock: surroundings.clock, tell };
+  const verifies = verifying.has(name) && (apply || operation.tier === "read-only");
+  const trial = { operation, module, params, apply, verifies, clock: surroundings.clock, tell };
   const done = await runTrial(trial, { kubeconfig, context: typed.text("context") }, signal);
   if (done.dropped.length > 0) {
     tell(`dropped, as plugin.yaml does not declare them in result: ${done.dropped.join(", ")}`);
   }
-  if (code.verify !== undefined && !done.verified) tell("verify was left out: nothing was changed. --apply changes it");
-  surroundings.out(await render(format === "table" ? done.result : done, format));
+  if (verifying.has(name) && !verifies) tell("verify was left out: nothing was changed. --apply changes it");
+  surroundings.out(await render(format === "table" ? done.result : { ...done, verified: verifies }, format));
   return EXIT_CODES.done.code;
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import type { Clock } from "../../../base/clock.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import {
   MAX_METADATA_BYTES,
@@ -11,8 +12,8 @@ import {
 } from "../../../plugins/metadata.ts";
 import { MAX_MODULE_BYTES } from "../../../plugins/module-imports.ts";
 import { FriendlyError } from "../../kernel/command.ts";
-import { moduleProblems } from "./module-check.ts";
 import type { Place, Problem } from "./problem.ts";
+import { resourceIssues } from "./resource-names.ts";
 
 /** What an author writes; `metadata.json` is made of it. */
 export const SOURCE_FILE = "plugin.yaml";
@@ -21,16 +22,20 @@ export interface PluginFolder {
   /** Undefined when something is wrong with it. */
   readonly metadata: PluginMetadata | undefined;
   readonly module: string;
+  /** Operations with a function `verify`. */
+  readonly verifying: ReadonlySet<string>;
   /** Everything that is wrong, in the order of the files. */
   readonly problems: readonly Problem[];
 }
 
-/** @throws FriendlyError when a file is missing or too large */
-export async function readPluginFolder(folder: string): Promise<PluginFolder> {
-  const source = await textOf(join(folder, SOURCE_FILE), MAX_METADATA_BYTES);
+/** Reads both files, and loads the module. @throws FriendlyError when a file is missing or too large */
+export async function readPluginFolder(folder: string, clock: Clock, signal: AbortSignal): Promise<PluginFolder> {
+  const text = await textOf(join(folder, SOURCE_FILE), MAX_METADATA_BYTES);
   const module = await textOf(join(folder, MODULE_FILE), MAX_MODULE_BYTES);
-  const { metadata, names, problems } = readSource(source);
-  return { metadata, module, problems: [...problems, ...moduleProblems(module, names)] };
+  const source = readSource(text);
+  const { checkModule } = await import("./module-loading.ts");
+  const { verifying, problems } = await checkModule(module, source.names, clock, signal);
+  return { metadata: source.metadata, module, verifying, problems: [...source.problems, ...problems] };
 }
 
 async function textOf(path: string, maxBytes: number): Promise<string> {
@@ -50,12 +55,13 @@ async function textOf(path: string, maxBytes: number): Promise<string> {
 
 interface Source {
   readonly metadata: PluginMetadata | undefined;
-  /** Of the operations, as far as they can be read: the module is checked against them. */
-  readonly names: readonly string[];
+  /** Of the operations, as far as they can be read: the module is checked against them. Undefined: there is no list of them. */
+  readonly names: readonly string[] | undefined;
   readonly problems: readonly Problem[];
 }
 
-function readSource(text: string): Source {
+/** Reads the text of `plugin.yaml`. */
+export function readSource(text: string): Source {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const at = (offset: number): Place => {
@@ -64,14 +70,16 @@ function readSource(text: string): Source {
   };
   if (document.errors.length > 0) {
     const problems = document.errors.map(({ pos, message }) => ({ ...at(pos[0]), message }));
-    return { metadata: undefined, names: [], problems };
+    return { metadata: undefined, names: undefined, problems };
   }
   const value: unknown = dataOf(document);
   const named = isRecord(value) ? { ...value, module: MODULE_FILE } : value;
   const read = readPluginMetadata(named);
-  if (read.ok) return sized(read.metadata);
-  const problems = read.issues.map(({ path, message }) => {
-    const words = `${path} ${message}${hintFor(path, value)}`.trim();
+  const unknown = resourceIssues(value);
+  if (read.ok && unknown.length === 0) return sized(read.metadata);
+  const issues = [...(read.ok ? [] : read.issues), ...unknown];
+  const problems = issues.map(({ path, message }) => {
+    const words = `${path} ${message}${hintFor(path, document.contents)}`.trim();
     return { ...at(offsetOf(document.contents, path)), message: words };
   });
   return { metadata: undefined, names: namesIn(value), problems };
@@ -94,14 +102,16 @@ function sized(metadata: PluginMetadata): Source {
   return { metadata: undefined, names, problems: [{ file: SOURCE_FILE, line: 1, column: 1, message }] };
 }
 
-function hintFor(path: string, value: unknown): string {
-  const isNumber = path === "/version" && isRecord(value) && typeof value.version === "number";
-  return isNumber ? `: YAML reads it as a number, write "${value.version}" in quotes` : "";
+/** As it is written: YAML reads 1.0 as the number 1. */
+function hintFor(path: string, root: Node | null): string {
+  const version = path === "/version" && isMap(root) ? root.get("version", true) : undefined;
+  const isNumber = isScalar(version) && typeof version.value === "number";
+  return isNumber ? `: YAML reads it as a number, write "${version.source ?? version.value}" in quotes` : "";
 }
 
-function namesIn(value: unknown): readonly string[] {
-  const operations = isRecord(value) && Array.isArray(value.operations) ? value.operations : [];
-  return operations.flatMap((each) => (isRecord(each) && typeof each.name === "string" ? [each.name] : []));
+function namesIn(value: unknown): readonly string[] | undefined {
+  if (!isRecord(value) || !Array.isArray(value.operations)) return undefined;
+  return value.operations.flatMap((each) => (isRecord(each) && typeof each.name === "string" ? [each.name] : []));
 }
 
 /** Where the value lies that a JSON pointer names, or the nearest one around it. */

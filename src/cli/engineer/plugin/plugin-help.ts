@@ -14,8 +14,9 @@ ${FORMAT}
 `,
   check: `usage: sallyport plugin check DIR
 
-Reads plugin.yaml (shape, rules, schemas of params) and plugin.mjs (parsed and not run: its imports, and an operation for each
-that plugin.yaml declares), and says each problem with its place. Exit code 1: there are problems.
+Reads plugin.yaml (shape, rules, schemas of params) and plugin.mjs (its imports, and an operation for each that plugin.yaml
+declares), loads plugin.mjs in a locked-down process as the operator does, and says each problem with its place. No operation is run.
+Exit code 1: there are problems.
 
 ${FORMAT}
 `,
@@ -35,8 +36,8 @@ Prints the values with which a customer's chart lets the plugin's operations run
   test: `usage: sallyport plugin test DIR OPERATION [--params NAME=VALUE …] [options]
 
 Checks, then runs one operation against the API server of your own kubeconfig, with your rights, narrowed to the operation's
-rules, and says each request. Changes are sent as a dry run (dryRun=All). The code runs in this process, with your rights on this
-machine; in a customer's cluster it has none.
+rules and to what a customer's admission policies let a plugin change, and says each request. Changes are sent as a dry run
+(dryRun=All). The code runs in a process of its own, as in the operator: without files, network and environment.
 
   --params NAME=VALUE   once for each param; a text where the schema says so, else JSON
   -n, --namespace NAME  the param namespace
@@ -47,7 +48,7 @@ ${FORMAT}; json and yaml have result, dropped, verified
 `,
   upload: `usage: sallyport plugin upload FILE.zip --project PROJECT
 
-Uploads the archive and registers the plugin in the project; takes the place of a version of the same name.
+Checks the archive as check does, uploads it and registers the plugin in the project; takes the place of a version of the same name.
 
   --project NAME        needed where the credential is not of one project
   -o table|json|yaml    form of the answer

@@ -2,15 +2,23 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { MODULE_FILE } from "../../../plugins/metadata.ts";
 import { FriendlyError } from "../../kernel/command.ts";
-import { SOURCE_FILE } from "./plugin-folder.ts";
+import { readSource, SOURCE_FILE } from "./plugin-folder.ts";
+import { problemLines } from "./problem.ts";
 
 /** Writes the files of a plugin that passes its check. @returns their names. @throws FriendlyError when there are files already */
 export async function writeStarter(folder: string): Promise<readonly string[]> {
   const path = resolve(folder);
+  const name = nameFrom(basename(path));
+  const source = YAML.replace("NAME", name);
+  const { problems } = readSource(source);
+  if (problems.length > 0) {
+    throw new FriendlyError(
+      `a plugin is named after its folder; name another than ${folder}:${problemLines(problems)}`,
+    );
+  }
   await mkdir(path, { recursive: true });
   if ((await readdir(path)).length > 0) throw new FriendlyError(`${folder} is not empty: name a new folder`);
-  const name = nameFrom(basename(path));
-  const files = { [SOURCE_FILE]: YAML.replace("NAME", name), [MODULE_FILE]: MODULE, "README.md": readme(name) };
+  const files = { [SOURCE_FILE]: source, [MODULE_FILE]: MODULE, "README.md": readme(name) };
   for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), text, { flag: "wx" });
   return Object.keys(files);
 }

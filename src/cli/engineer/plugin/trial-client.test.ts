@@ -1,138 +1,101 @@
+import { Readable } from "node:stream";
 import { expect, it } from "vitest";
-import { ApiError as ServerError } from "../../../kube/client/api-error.ts";
-import type { Exchange, ExchangeRequest } from "../../../kube/client/exchange.ts";
-import type { PluginOperation } from "../../../plugins/metadata.ts";
+import type { Connection, WireRequest } from "../../../kube/client/connection.ts";
 import { TrialClient } from "./trial-client.ts";
 
-const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments" };
-const CONFIG_MAPS = { group: "", version: "v1", plural: "configmaps" };
+const DEPLOYMENTS = { group: "apps", version: "v1", kind: "Deployment", plural: "deployments", namespaced: true };
+const CONFIG_MAPS = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true };
+const PODS = { group: "", version: "v1", kind: "Pod", plural: "pods", namespaced: true };
 const KEY = { namespace: "shop", name: "web" };
+const { signal } = new AbortController();
 
-const operation: PluginOperation = {
-  ...{ name: "set", tier: "mutating", description: "", timeLimitSeconds: 1, result: {} },
-  paramsSchema: { type: "object" },
-  rules: [
-    { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "create", "patch", "delete"] },
-    { apiGroups: ["apps"], resources: ["deployments/scale"], verbs: ["patch"] },
-  ],
-};
-
-function trial(apply: boolean, answer: (request: ExchangeRequest) => object) {
-  const sent: ExchangeRequest[] = [];
+function trial(apply: boolean, answer: (request: WireRequest) => object = () => ({ metadata: {} })) {
+  const sent: string[] = [];
   const told: string[] = [];
-  const exchange = {
-    async bytes(request: ExchangeRequest) {
-      sent.push(request);
-      return { body: Buffer.from(JSON.stringify(answer(request))), contentType: "application/json" };
+  const connection = {
+    server: "https://example.com",
+    userAgent: "test",
+    async request(request: WireRequest) {
+      sent.push(`${request.method} ${request.path.replace(/^.*namespaces\/shop\//, "")}`);
+      return { status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(answer(request)))]) };
     },
-  } as unknown as Exchange;
-  const { signal } = new AbortController();
-  const client = new TrialClient({
-    exchange,
-    operation,
-    namespace: "shop",
-    apply,
-    tell: (line) => told.push(line),
-    signal,
-  });
-  return { client, sent, told };
+  } as unknown as Connection;
+  return { client: new TrialClient(connection, { apply, tell: (line) => told.push(line) }), sent, told };
 }
 
+/** A Deployment as the API server answers with it: `now` to a patch, `was` to a read. */
+const deployment = (was: object, now: object) => (request: WireRequest) => ({
+  metadata: { name: "web" },
+  spec: request.method === "PATCH" ? now : was,
+});
+
 it("sends each change as a dry run, and says each request", async () => {
-  const { client, told } = trial(false, () => ({}));
+  const { client, told } = trial(false);
   const object = { metadata: { namespace: "shop", name: "web" }, data: { a: "b" } };
-  await client.create(CONFIG_MAPS, object);
-  await client.patch(CONFIG_MAPS, KEY, { data: { a: "c" } });
-  await client.patch(DEPLOYMENTS, KEY, { spec: { replicas: 2 } }, { subresource: "scale", type: "strategic" });
-  await client.delete(CONFIG_MAPS, KEY);
-  await client.get(CONFIG_MAPS, KEY);
+  await client.create(CONFIG_MAPS, object, signal);
+  await client.patch(CONFIG_MAPS, KEY, { type: "merge", body: { data: { a: "c" } } }, {}, signal);
+  await client.delete(CONFIG_MAPS, KEY, {}, signal);
+  await client.get(CONFIG_MAPS, KEY, signal);
   const query = "?fieldManager=sallyport-plugin-test&dryRun=All";
   expect(told).toEqual([
     `POST /api/v1/namespaces/shop/configmaps${query} ${JSON.stringify(object)}`,
     `PATCH /api/v1/namespaces/shop/configmaps/web${query} {"data":{"a":"c"}}`,
-    `PATCH /apis/apps/v1/namespaces/shop/deployments/web/scale${query} {"spec":{"replicas":2}}`,
-    `DELETE /api/v1/namespaces/shop/configmaps/web${query}`,
+    "DELETE /api/v1/namespaces/shop/configmaps/web?dryRun=All",
     "GET /api/v1/namespaces/shop/configmaps/web",
   ]);
 });
 
 it("really changes when it is told to", async () => {
-  const { client, sent } = trial(true, () => ({}));
-  await client.patch(CONFIG_MAPS, KEY, [{ op: "remove", path: "/data/a" }], { type: "json" });
-  expect(sent).toMatchObject([
-    { contentType: "application/json-patch+json", query: { fieldManager: expect.any(String) } },
-  ]);
-  expect(sent[0]?.query).not.toHaveProperty("dryRun");
+  const { client, sent } = trial(true);
+  await client.patch(CONFIG_MAPS, KEY, { type: "json", body: [{ op: "remove", path: "/data/a" }] }, {}, signal);
+  expect(sent).toEqual(["PATCH configmaps/web?fieldManager=sallyport-plugin-test"]);
 });
 
-it("sends nothing that the operator would not send", async () => {
-  const { client, sent } = trial(true, () => ({}));
-  const owned = client.patch(CONFIG_MAPS, KEY, { metadata: { ownerReferences: [] } });
-  await expect(owned).rejects.toMatchObject({
-    name: "ApiError",
-    status: 400,
-    message: expect.stringContaining("ownerReferences"),
-  });
-  await expect(client.get(CONFIG_MAPS, { ...KEY, name: "../secrets/x" })).rejects.toMatchObject({ status: 400 });
-  expect(sent).toEqual([]);
+const TEMPLATE = { spec: { containers: [{ name: "web", image: "a" }] } };
+const OTHER = { spec: { containers: [{ name: "web", image: "b" }] } };
+const DRY = "PATCH deployments/web?fieldManager=sallyport-plugin-test&dryRun=All";
+
+it.each([
+  ["another image", { template: OTHER, replicas: 1 }, "nothing of its pods"],
+  ["another selector", { template: TEMPLATE, replicas: 1, selector: {} }, "nothing of its pods"],
+  ["5000 replicas", { template: TEMPLATE, replicas: 5_000 }, "at most 1000 replicas"],
+])("refuses a patch that gives a workload %s, in a dry run and before it is applied", async (_, now, words) => {
+  for (const apply of [false, true]) {
+    const { client, sent } = trial(apply, deployment({ template: TEMPLATE, replicas: 1 }, now));
+    const patched = client.patch(DEPLOYMENTS, KEY, { type: "merge", body: { spec: now } }, {}, signal);
+    await expect(patched).rejects.toMatchObject({ status: 422, message: expect.stringContaining(words) });
+    expect(sent).toEqual(["GET deployments/web", DRY]);
+  }
 });
 
-it("gives back no more of a list than the operator, of all its pages together", async () => {
-  const page = { metadata: { continue: "next" }, items: [{ data: "x".repeat(3 * 1024 * 1024) }] };
-  const { client, sent } = trial(false, () => page);
-  await expect(client.list(CONFIG_MAPS, { namespace: "shop" })).rejects.toMatchObject({ status: 413 });
-  expect(sent).toHaveLength(3);
+it("applies what the policies let through, once", async () => {
+  const restarted = { ...TEMPLATE, metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "now" } } };
+  const now = { template: restarted, replicas: 1_000 };
+  const { client, sent, told } = trial(true, deployment({ template: TEMPLATE, replicas: 1 }, now));
+  await client.patch(DEPLOYMENTS, KEY, { type: "merge", body: { spec: now } }, {}, signal);
+  expect(sent).toEqual(["GET deployments/web", DRY, DRY.replace("&dryRun=All", "")]);
+  expect(told).toHaveLength(1);
 });
 
-it("sends nothing that no rule covers, and nothing for another namespace", async () => {
-  const { client, sent } = trial(true, () => ({}));
-  const refused = { name: "ApiError", status: 403 };
-  await expect(client.get(DEPLOYMENTS, KEY)).rejects.toMatchObject({
-    ...refused,
-    message: "no rule of set lets it get apps/deployments: add one to plugin.yaml",
+it("refuses a scale beyond the bound", async () => {
+  const { client } = trial(false, () => ({ metadata: {}, spec: { replicas: 5_000 } }));
+  const scaled = client.patch(DEPLOYMENTS, KEY, { type: "merge", body: {} }, { subresource: "scale" }, signal);
+  await expect(scaled).rejects.toMatchObject({
+    status: 422,
+    message: expect.stringContaining("at most 1000 replicas"),
   });
-  await expect(client.patch(DEPLOYMENTS, KEY, {}, { subresource: "status" })).rejects.toMatchObject(refused);
-  await expect(client.podLogs(KEY)).rejects.toMatchObject({
-    ...refused,
-    message: expect.stringContaining("get pods/log"),
-  });
-  await expect(client.list(CONFIG_MAPS, { namespace: "other" })).rejects.toMatchObject({
-    ...refused,
-    message: expect.stringContaining("in namespace shop alone"),
-  });
-  // As a module without types may.
-  await expect(client.list(CONFIG_MAPS, {} as never)).rejects.toMatchObject({
-    status: 400,
-    message: "a request names the namespace of the operation",
-  });
-  expect(sent).toEqual([]);
 });
 
-it("lists page by page, up to a bound", async () => {
-  const items = Array.from({ length: 500 }, (_, index) => ({ metadata: { name: `c${index}` } }));
-  const pages = (count: number) => {
-    let page = 0;
-    return trial(false, () => {
-      page += 1;
-      return { items, metadata: page < count ? { continue: "more" } : {} };
-    });
-  };
-  const few = pages(10);
-  expect(await few.client.list(CONFIG_MAPS, { namespace: "shop", labelSelector: "a=b" })).toHaveLength(5_000);
-  expect(few.sent).toHaveLength(10);
-  expect(few.told[0]).toBe("GET /api/v1/namespaces/shop/configmaps?labelSelector=a%3Db&limit=500");
-  await expect(pages(11).client.list(CONFIG_MAPS, { namespace: "shop" })).rejects.toMatchObject({ status: 413 });
-});
-
-it("gives what the API server refuses to the plugin by its status, and an absent object as undefined", async () => {
-  const failing = (status: number) =>
-    trial(true, () => {
-      throw new ServerError("server", { status, reason: "", body: { message: "in its words" } });
-    }).client;
-  expect(await failing(404).get(CONFIG_MAPS, KEY)).toBeUndefined();
-  await expect(failing(404).patch(CONFIG_MAPS, KEY, {})).rejects.toMatchObject({ name: "ApiError", status: 404 });
-  await expect(failing(409).patch(CONFIG_MAPS, KEY, {})).rejects.toMatchObject({
-    status: 409,
-    message: "in its words",
-  });
+it.each([
+  ["has no owner", undefined, false],
+  ["is a node's own", { controller: true, kind: "Node" }, false],
+  ["has an owner that is no controller", { kind: "ReplicaSet" }, false],
+  ["a controller replaces", { controller: true, kind: "ReplicaSet" }, true],
+])("a pod that %s: whether it is deleted", async (_, owner, isDeleted) => {
+  const metadata = owner === undefined ? {} : { ownerReferences: [owner] };
+  const { client, sent } = trial(true, () => ({ metadata }));
+  const deleted = client.delete(PODS, KEY, {}, signal);
+  if (isDeleted) await deleted;
+  else await expect(deleted).rejects.toMatchObject({ status: 422, message: expect.stringContaining("replaces") });
+  expect(sent).toEqual(["GET pods/web", ...(isDeleted ? ["DELETE pods/web"] : [])]);
 });

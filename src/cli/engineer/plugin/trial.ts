@@ -1,33 +1,41 @@
 import { access } from "node:fs/promises";
-import { type Clock, sleep } from "../../../base/clock.ts";
+import type { Clock } from "../../../base/clock.ts";
 import { DeadlineError, withDeadline } from "../../../base/deadline.ts";
-import { isRecord } from "../../../base/is-record.ts";
-import { orAborted } from "../../../base/or-aborted.ts";
 import type { Environment } from "../../../base/settings.ts";
-import { redactText } from "../../../crds/redact.ts";
-import { Client } from "../../../kube/client/client.ts";
-import { connect } from "../../../kube/client/connection.ts";
-import type { Operation, OperationCall, Params } from "../../../plugin-api/index.ts";
-import type { PluginOperation } from "../../../plugins/metadata.ts";
+import { ApiError } from "../../../kube/client/api-error.ts";
+import { type Connection, connect } from "../../../kube/client/connection.ts";
+import { PluginCalls } from "../../../operator/custom-operations/plugin-calls.ts";
+import { Effect } from "../../../operator/operations/operation.ts";
+import type { CallMessage } from "../../../operator/plugin-process/messages.ts";
+import {
+  type CallAnswer,
+  type Noise,
+  type PluginOutcome,
+  runPlugin,
+} from "../../../operator/plugin-process/plugin-process.ts";
+import { MODULE_FILE, type PluginOperation } from "../../../plugins/metadata.ts";
 import { FriendlyError } from "../../kernel/command.ts";
 import { kubeconfigPaths } from "../../kernel/kubeconfig-paths.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
-import { TrialClient } from "./trial-client.ts";
+import { inFolderOfItsOwn } from "./module-loading.ts";
+import { TRIAL_MANAGER, TrialClient } from "./trial-client.ts";
 
 export interface Trial {
   readonly operation: PluginOperation;
-  readonly code: Operation;
-  readonly params: Params;
+  /** The text of its code. */
+  readonly module: string;
+  readonly params: Readonly<Record<string, unknown>>;
   readonly apply: boolean;
+  /** False: a dry run has changed nothing that could be read back. */
+  readonly verifies: boolean;
   readonly clock: Clock;
   readonly tell: (line: string) => void;
 }
 
 export interface TrialResult {
-  readonly result: Params;
+  readonly result: Readonly<Record<string, unknown>>;
   /** Words of the result that the metadata does not declare: they do not leave the cluster. */
   readonly dropped: readonly string[];
-  readonly verified: boolean;
 }
 
 /** The person's own kubeconfig; undefined when none is named and there is none where kubectl looks. */
@@ -41,7 +49,10 @@ export async function kubeconfigOf(
   return found.some(({ status }) => status === "fulfilled") ? paths : undefined;
 }
 
-/** Runs one operation once, against the API server of a kubeconfig. @throws FriendlyError in words for the author */
+/**
+ * Runs one operation once, in the process in which the operator runs it, and carries out its requests as the operator does, with the
+ * rights of a kubeconfig. @throws FriendlyError in words for the author
+ */
 export async function runTrial(
   trial: Trial,
   cluster: { readonly kubeconfig: readonly string[]; readonly context: string | undefined },
@@ -51,67 +62,80 @@ export async function runTrial(
   const connection = await connect({
     kubeconfig,
     ...(context !== undefined && { context }),
-    userAgent: "sallyport-plugin-test",
+    userAgent: TRIAL_MANAGER,
   }).catch((cause: unknown) => {
     throw new FriendlyError(cause instanceof Error ? cause.message : String(cause), { cause });
   });
   try {
-    const { exchange } = new Client(connection, { clock: trial.clock });
-    const limitMs = trial.operation.timeLimitSeconds * 1_000;
-    return await withDeadline(trial.clock, limitMs, signal, async (until) => {
-      const { operation, apply, tell } = trial;
-      const namespace = String(trial.params.namespace);
-      const client = new TrialClient({ exchange, operation, namespace, apply, tell, signal: until });
-      // A plugin that ignores its signal would keep this program for ever.
-      return await orAborted(run(trial, client, until), until);
-    });
-  } catch (error) {
-    throw friendly(error, trial);
+    return await inFolderOfItsOwn(trial.module, (file) => run(trial, file, connection, signal));
   } finally {
     await connection.close();
   }
 }
 
-async function run(trial: Trial, client: TrialClient, signal: AbortSignal): Promise<TrialResult> {
-  const { operation, code, apply, clock } = trial;
-  const call: OperationCall = {
-    client,
-    params: code.bind === undefined ? trial.params : code.bind(trial.params),
-    clock: { now: () => clock.wallNow(), sleep: (ms) => sleep(clock, ms, signal) },
-    signal,
-    redact: (text) => redactText(text, () => undefined),
-    startedAt: clock.wallNow(),
+async function run(trial: Trial, module: string, connection: Connection, signal: AbortSignal): Promise<TrialResult> {
+  const { operation, params, apply, verifies, clock, tell } = trial;
+  const client = new TrialClient(connection, { apply, tell }, { clock });
+  const place = String(params.namespace);
+  const calls = new PluginCalls({ client, effect: new Effect(), rules: operation.rules, place });
+  let refused: Refusal | undefined;
+  const answer = async (call: CallMessage, until: AbortSignal): Promise<CallAnswer> => {
+    const answered = await calls.answer(call, until);
+    if (!answered.ok) refused = answered;
+    return answered;
   };
-  const done = await code.run(call);
-  // A dry run has changed nothing that could be read back.
-  const verified = code.verify !== undefined && (apply || operation.tier === "read-only");
-  const last: unknown = verified ? await code.verify?.(call, done) : done;
-  // The operator calls such a run failed, or unknown when something was changed.
-  if (!isRecord(last))
-    throw new FriendlyError(`${operation.name} gave no object as its result: return one, {} at least`);
-  const entries = Object.entries(last);
+  const timeLimitMs = operation.timeLimitSeconds * 1_000;
+  const order = { module, operation: operation.name, params, startedAt: clock.wallNow(), timeLimitMs, verifies };
+  let outcome: PluginOutcome;
+  try {
+    const ports = { clock, answer, ended: (noise: Noise) => tellNoise(noise, tell) };
+    outcome = await withDeadline(clock, timeLimitMs, signal, (until) => runPlugin(order, ports, until));
+  } catch (error) {
+    throw signal.aborted ? error : friendly(error, operation);
+  }
+  if (outcome.type === "failed") throw failure(outcome, operation, refused);
+  if (calls.lostAnswer)
+    throw new FriendlyError(`a request of ${operation.name} got no answer: it may have changed something`);
+  const entries = Object.entries(outcome.result);
   const isDeclared = ([word]: readonly [string, unknown]) => Object.hasOwn(operation.result, word);
   return {
     result: Object.fromEntries(entries.filter(isDeclared)),
     dropped: entries.filter((entry) => !isDeclared(entry)).map(([word]) => word),
-    verified,
   };
 }
 
-/** By their names: the plugin may have installed its own copy of the package. */
-function friendly(error: unknown, { operation }: Trial): unknown {
-  if (error instanceof DeadlineError) {
-    return new FriendlyError(`${operation.name} was not done within its ${operation.timeLimitSeconds} s`, {
-      cause: error,
-    });
+type Refusal = Extract<CallAnswer, { readonly ok: false }>;
+
+/** What the code threw, as the operator tells it apart. */
+function failure(
+  { how, message, at }: Extract<PluginOutcome, { type: "failed" }>,
+  { name }: PluginOperation,
+  refused: Refusal | undefined,
+): FriendlyError {
+  if (how === "said") return new FriendlyError(`${name} says no: ${message}`, { exitCode: EXIT_CODES.notRun.code });
+  const place = at === undefined ? "" : `${MODULE_FILE}:${at.line}:${at.column} `;
+  if (refused?.message === message) {
+    return new FriendlyError(`${place}a request of ${name} is refused (${refused.status}): ${message}`);
   }
-  if (!(error instanceof Error) || error instanceof FriendlyError) return error;
-  if (error.name === "OperationError") {
-    const { code: exitCode } = EXIT_CODES.notRun;
-    return new FriendlyError(`${operation.name} says no: ${error.message}`, { cause: error, exitCode });
+  return new FriendlyError(`${place}the code of ${name} failed: ${message}`);
+}
+
+/** What ended the run from outside of the plugin. */
+function friendly(cause: unknown, { name, timeLimitSeconds }: PluginOperation): FriendlyError {
+  if (cause instanceof DeadlineError) {
+    return new FriendlyError(`${name} was not done within its ${timeLimitSeconds} s: its process was ended`, { cause });
   }
-  if (error.name === "ApiError" && "status" in error) {
-    return new FriendlyError(`the API server refuses it (${error.status}): ${error.message}`, { cause: error });
+  const words = cause instanceof Error ? cause.message : String(cause);
+  if (cause instanceof ApiError) {
+    const status = cause.status === 0 ? "" : ` (${cause.status})`;
+    return new FriendlyError(`a request of ${name} is refused${status}: ${words}`, { cause });
   }
-  return error.name === "AbortError" ? error : new FriendlyError(error.stack ?? error.message, { cause: error });
+  return new FriendlyError(`${name} was ended as the operator would end it: ${words}`, { cause });
+}
+
+function tellNoise({ bytes, head }: Noise, tell: Trial["tell"]): void {
+  if (bytes === 0) return;
+  const kept = Buffer.byteLength(head);
+  tell(`${MODULE_FILE} wrote ${bytes} bytes to its output${kept < bytes ? `, which begins` : ""}:`);
+  for (const line of head.trimEnd().split("\n")) tell(`  ${line}`);
 }

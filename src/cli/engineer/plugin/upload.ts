@@ -3,10 +3,12 @@ import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import type { SessionFlags } from "../session.ts";
 import { type Bundle, readBundle } from "./bundle-file.ts";
+import { checkModule } from "./module-loading.ts";
+import { problemLines } from "./problem.ts";
 
 const TELL_EACH_MS = 1_000;
 
-/** Uploads the archive and registers the plugin in the project. @returns what the platform answers */
+/** Checks the archive's module as `plugin check` does, uploads the archive and registers the plugin in the project. @returns what the platform answers */
 export async function uploadPlugin(
   file: string,
   project: string | undefined,
@@ -15,6 +17,9 @@ export async function uploadPlugin(
   signal: AbortSignal,
 ): Promise<unknown> {
   const bundle = await readBundle(file);
+  const names = bundle.metadata.operations.map(({ name }) => name);
+  const { problems } = await checkModule(bundle.module, names, surroundings.clock, signal);
+  if (problems.length > 0) throw new FriendlyError(`${file} does not pass its check:${problemLines(problems)}`);
   return await signedIn(surroundings, flags, signal, (call) => upload(bundle, project, call, surroundings, signal));
 }
 

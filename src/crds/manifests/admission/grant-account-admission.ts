@@ -5,6 +5,13 @@ import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../../operations/scale.ts";
 import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
 import { PLAN_ACCOUNT, ROLLOUT_ACCOUNT } from "../../release-names.ts";
+import {
+  BY_PLUGINS,
+  METADATA_BY_PLUGINS,
+  REPLICAS_WORDS,
+  UNREPLACED_POD_WORDS,
+  WORKLOAD_WORDS,
+} from "../plugin-changes.ts";
 import { CHANGED_WORKLOADS } from "../plugin-rules.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { ownersKept } from "./owners-kept.ts";
@@ -63,21 +70,6 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
   );
 }
 
-/** The fields of a workload that a plugin's account may change. What its pods are, and run as, is not among them. */
-const BY_PLUGINS: readonly Level[] = [
-  ["spec", "metadata"],
-  [
-    ...(["template", "replicas", "paused", "strategy", "updateStrategy", "minReadySeconds"] as const),
-    ...["progressDeadlineSeconds", "revisionHistoryLimit"],
-  ],
-  ["metadata"],
-  ["annotations"],
-  [RESTARTED_AT],
-];
-const METADATA_BY_PLUGINS: readonly Level[] = [
-  ["labels", "annotations", "managedFields", "generation", "resourceVersion"],
-];
-
 /**
  * Where plugins are enabled: an account whose role has the right of our own, which the role of a plugin has that patches
  * workloads, may change more than the restart annotation. With a pod template it could start pods with any image, account and
@@ -89,20 +81,15 @@ function orOfPlugins<P extends { readonly variables: readonly Named[]; readonly 
 ): P {
   if (plugins.length === 0) return policy;
   const expression = `authorizer.group('${GROUP}').resource('${CHANGED_WORKLOADS}').namespace(request.namespace).check('change').allowed()`;
-  const message =
-    "the account of a plugin may change labels and annotations of a workload, its replicas and how it is rolled out, and nothing of its pods";
   const theirs = (rule: string, words: string): Validation => forbid(`!variables.ofPlugin || (${rule})`, words);
   return {
     ...policy,
     variables: [...policy.variables, { name: "ofPlugin", expression }],
     validations: [
       ...policy.validations.map((each) => ({ ...each, expression: `variables.ofPlugin || (${each.expression})` })),
-      theirs(sameBut("variables.now", "variables.was", BY_PLUGINS), message),
-      theirs(sameBut("variables.now.metadata", "variables.was.metadata", METADATA_BY_PLUGINS), message),
-      theirs(
-        `variables.now.spec[?'replicas'].orValue(1) <= ${MAX_REPLICAS}`,
-        `a grant account may scale to at most ${MAX_REPLICAS} replicas`,
-      ),
+      theirs(sameBut("variables.now", "variables.was", BY_PLUGINS), WORKLOAD_WORDS),
+      theirs(sameBut("variables.now.metadata", "variables.was.metadata", METADATA_BY_PLUGINS), WORKLOAD_WORDS),
+      theirs(`variables.now.spec[?'replicas'].orValue(1) <= ${MAX_REPLICAS}`, REPLICAS_WORDS),
       theirs(
         "variables.nowOwners.size() <= variables.wasOwners.size() + 1",
         "a grant account may not rewrite who owns which field (managedFields)",
@@ -118,12 +105,7 @@ export function scaleBounds(names: InstallationNames): readonly Manifest[] {
     { apiGroups: ["apps"], operations: ["UPDATE"], resources: ["deployments/scale", "statefulsets/scale"] },
     {
       matchConditions: grantAccountsOnly(names),
-      validations: [
-        forbid(
-          `!has(object.spec.replicas) || object.spec.replicas <= ${MAX_REPLICAS}`,
-          `a grant account may scale to at most ${MAX_REPLICAS} replicas`,
-        ),
-      ],
+      validations: [forbid(`!has(object.spec.replicas) || object.spec.replicas <= ${MAX_REPLICAS}`, REPLICAS_WORDS)],
     },
   );
 }
@@ -151,7 +133,7 @@ export function podDeletion(names: InstallationNames): readonly Manifest[] {
         forbid(
           "variables.mayUnreplaced || (has(oldObject.metadata.ownerReferences) && " +
             "oldObject.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && o.kind != 'Node'))",
-          "a grant account may only delete a pod that a controller replaces, unless it holds the operation delete-pod",
+          UNREPLACED_POD_WORDS,
         ),
         forbid(
           `variables.mayUnreplaced || (${ownGrace})`,

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 /** Keys that may differ on one level of two maps; the first one leads to the next level. */
 export type Level = readonly [string, ...string[]];
 
@@ -17,4 +19,21 @@ export function sameBut(now: string, was: string, levels: readonly Level[]): str
 function sameLevel(now: string, was: string, but: Level): string {
   const except = `k in [${but.map((key) => `'${key}'`).join(", ")}]`;
   return `${now}.all(k, ${except} || (k in ${was} && ${now}[k] == ${was}[k])) && ${was}.all(k, ${except} || k in ${now})`;
+}
+
+/** The same for two objects here: `plugin test` judges with it what a customer's API server judges by the expression. */
+export function isSameBut(now: object, was: object, levels: readonly Level[]): boolean {
+  const below = (map: object, depth: number): Fields =>
+    levels.slice(0, depth).reduce<Fields>((at, [key]) => fieldsOf(at[key]), fieldsOf(map));
+  return levels.every((but, depth) => {
+    const [left, right] = [below(now, depth), below(was, depth)];
+    const keys = [...new Set([...Object.keys(left), ...Object.keys(right)])];
+    return keys.every((key) => but.includes(key) || isDeepStrictEqual(left[key], right[key]));
+  });
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
 }

@@ -6,9 +6,10 @@ import { Lines } from "../lines.ts";
 import type { FromChild, ToChild } from "../messages.ts";
 import { limitImports } from "./imports.ts";
 import { lockDown } from "./lockdown.ts";
+import { placeOf } from "./place.ts";
 import { CallingClient } from "./plugin-client.ts";
 
-// The first file of a plugin's process: it takes the one order, runs the one operation, says how it ended. Everything that the
+// The first file of a plugin's process: it takes the one order, runs the one operation or only loads the module, says how it ended. Everything that the
 // plugin can reach is set up before its module is loaded; the operator trusts nothing of what comes out.
 
 /** Answers come from the operator, which bounds them. */
@@ -28,7 +29,7 @@ pipe.on("data", (piece: Buffer) => {
   for (const line of taken) {
     // Written by the operator's own end of this pipe.
     const message: ToChild = JSON.parse(line);
-    if (message.type === "run") void run(message);
+    if (message.type === "run" || message.type === "load") void obey(message);
     else client.answered(message);
   }
 });
@@ -40,20 +41,42 @@ function say(message: FromChild): void {
   pipe.write(`${JSON.stringify(message)}\n`);
 }
 
-async function run(order: Extract<ToChild, { type: "run" }>): Promise<void> {
+type RunOrder = Extract<ToChild, { type: "run" }>;
+type Order = RunOrder | Extract<ToChild, { type: "load" }>;
+
+async function obey(order: Order): Promise<void> {
+  const fail = (error: unknown): void => {
+    const how = error instanceof Error && error.name === "OperationError" ? "said" : "crashed";
+    const message = String(error instanceof Error ? error.message : error).slice(0, 4_096);
+    const at = placeOf(error, order.module);
+    say({ type: "failed", how, message, ...(at !== undefined && { at }) });
+  };
+  // Of a request without `await`: Node.js would end the process, and nothing would say why.
+  process.on("unhandledRejection", fail);
   try {
     lockDown();
-    limitImports(order.module, import.meta.resolve("../../../plugin-api/index.ts"));
-    say({ type: "done", result: await resultOf(order) });
+    limitImports(order.module, order.api);
+    const module: { readonly default?: unknown } = await import(order.module);
+    const operations = isRecord(module.default) ? module.default : {};
+    const done = order.type === "run" ? resultOf(order, operations) : functionsOf(operations);
+    say({ type: "done", result: await done });
   } catch (error) {
-    const how = error instanceof Error && error.name === "OperationError" ? "said" : "crashed";
-    say({ type: "failed", how, message: String(error instanceof Error ? error.message : error).slice(0, 4_096) });
+    fail(error);
   }
 }
 
-async function resultOf(order: Extract<ToChild, { type: "run" }>): Promise<Readonly<Record<string, unknown>>> {
-  const module: { readonly default?: unknown } = await import(order.module);
-  const operations = isRecord(module.default) ? module.default : {};
+function functionsOf(operations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const typesOf = (operation: unknown): object => {
+    const { bind, run, verify } = isRecord(operation) ? operation : {};
+    return { bind: typeof bind, run: typeof run, verify: typeof verify };
+  };
+  return Object.fromEntries(Object.entries(operations).map(([name, operation]) => [name, typesOf(operation)]));
+}
+
+async function resultOf(
+  order: RunOrder,
+  operations: Readonly<Record<string, unknown>>,
+): Promise<Readonly<Record<string, unknown>>> {
   const operation = Object.hasOwn(operations, order.operation) ? operations[order.operation] : undefined;
   if (!isOperation(operation)) throw new Error(`its module has no operation ${order.operation}`);
   const params = operation.bind === undefined ? order.params : operation.bind(order.params);
@@ -67,7 +90,11 @@ async function resultOf(order: Extract<ToChild, { type: "run" }>): Promise<Reado
     startedAt: new Date(order.startedAt),
   };
   const done = await operation.run(call);
-  const result = operation.verify === undefined ? done : await operation.verify(call, done);
+  const result = operation.verify === undefined || !order.verifies ? done : await operation.verify(call, done);
+  const { unanswered } = client;
+  if (unanswered !== undefined) {
+    throw new Error(`it ended before its request ${unanswered} was answered: client.${unanswered}(…) lacks an await`);
+  }
   if (!isRecord(result)) throw new Error(`operation ${order.operation} gave no object as its result`);
   return result;
 }

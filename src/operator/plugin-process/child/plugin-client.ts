@@ -4,14 +4,28 @@ import type { CallVerb, ToChild } from "../messages.ts";
 
 type Answer = Extract<ToChild, { type: "answer" | "refusal" }>;
 
+interface Waiting {
+  readonly verb: CallVerb;
+  /** Where the plugin asked for it: the answer comes in a turn of its own, which knows nothing of that. */
+  readonly stack: string | undefined;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
 /** The plugin's end of requests: each goes to the operator as a message, which has the token and sends it. */
 export class CallingClient implements PluginClient {
   readonly #pipe: Writable;
-  readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  readonly #waiting = new Map<number, Waiting>();
   #last = 0;
 
   constructor(pipe: Writable) {
     this.#pipe = pipe;
+  }
+
+  /** The first request without an answer, such as `patch`. */
+  get unanswered(): CallVerb | undefined {
+    for (const { verb } of this.#waiting.values()) return verb;
+    return undefined;
   }
 
   readonly get: PluginClient["get"] = (resource, key) => this.#call("get", { resource, key });
@@ -26,16 +40,23 @@ export class CallingClient implements PluginClient {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (answer.type === "answer") waiting?.resolve(answer.value);
-    else waiting?.reject(new ApiError(answer.status, answer.message));
+    else waiting?.reject(refusalOf(answer, waiting.stack));
   }
 
   /** The operator sends what was asked for, or ends this process: its answer has the type that was asked for. */
   #call<T>(verb: CallVerb, args: object): Promise<T> {
     this.#last += 1;
     const id = this.#last;
+    const { stack } = new Error("a request");
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.set(id, { resolve: (value) => resolve(value as T), reject });
+      this.#waiting.set(id, { verb, stack, resolve: (value) => resolve(value as T), reject });
       this.#pipe.write(`${JSON.stringify({ type: "call", id, verb, arguments: args })}\n`);
     });
   }
+}
+
+function refusalOf({ status, message }: Extract<Answer, { type: "refusal" }>, asked: string | undefined): ApiError {
+  const error = new ApiError(status, message);
+  if (asked !== undefined) error.stack = `${error.name}: ${message}${asked.slice(asked.indexOf("\n"))}`;
+  return error;
 }

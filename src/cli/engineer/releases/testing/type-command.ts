@@ -1,3 +1,4 @@
+import type { Clock } from "../../../../base/clock.ts";
 import { scaledClock } from "../../../../base/testing/scaled-clock.ts";
 import { runCli } from "../../../run-cli.ts";
 import type { Surroundings } from "../../calling.ts";
@@ -5,6 +6,8 @@ import { engineerCommands } from "../../engineer-commands.ts";
 
 export interface Typing {
   readonly env?: Record<string, string>;
+  /** Default: one that runs fast, for what waits for a platform. */
+  readonly clock?: Clock;
   /** After each text on standard output. */
   readonly onOut?: (said: string) => void;
   /** What a program of the engineer's answers, by its first argument. */
@@ -15,7 +18,7 @@ export interface Typing {
 export async function typeCommand(
   folder: string,
   words: readonly string[],
-  { env = {}, onOut, tool }: Typing = {},
+  { env = {}, clock = scaledClock(50), onOut, tool }: Typing = {},
 ): Promise<{ readonly code: number; readonly out: string; readonly error: string }> {
   const said = { out: "", error: "" };
   const out = (more: string): void => {
@@ -27,8 +30,7 @@ export async function typeCommand(
   };
   const surroundings: Surroundings = {
     env: { XDG_CONFIG_HOME: folder, ...env },
-    clock: scaledClock(50),
-    ...{ out, error, isTTY: false },
+    ...{ clock, out, error, isTTY: false },
     readInput: async () => "",
     askSecret: undefined,
     openBrowser: undefined,
