@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { type ApiError, readErrorObject, transportError } from "./api-error.ts";
-import { readWhole, type Transport, type WireAnswer, type WireRequest } from "./transport.ts";
+import { readWhole, type Transport, type WireAnswer, type WireRequest, withoutPackets } from "./transport.ts";
 
 /** One HTTP request, ready to be sent. */
 export interface Outgoing extends WireRequest {
@@ -55,7 +55,7 @@ async function sendAndRead(
 ): Promise<Answer> {
   const { headers } = outgoing;
   const response = await transport.send(outgoing, signal).catch((cause: unknown) => {
-    throw transportError("NETWORK_ERROR", codeOf(cause), { cause, ...sentAs(outgoing) });
+    throw transportError("NETWORK_ERROR", codeOf(cause), { cause: withoutPackets(cause), ...sentAs(outgoing) });
   });
   const header: HeaderReader = (name) => [response.headers[name]].flat()[0];
   outgoing.heard(header);
@@ -81,7 +81,7 @@ async function readText(body: WireAnswer["body"], maxBytes: number, facts: Facts
   try {
     text = await readWhole(body, maxBytes);
   } catch (cause) {
-    throw transportError("TRUNCATED_RESPONSE", codeOf(cause), { cause, ...facts });
+    throw transportError("TRUNCATED_RESPONSE", codeOf(cause), { cause: withoutPackets(cause), ...facts });
   }
   if (text === undefined) throw transportError("RESPONSE_TOO_LARGE", `more than ${maxBytes} bytes`, facts);
   return text;

@@ -2,7 +2,7 @@ import * as openid from "openid-client";
 import { systemClock } from "../base/clock.ts";
 import { isLoopbackHost } from "../base/loopback.ts";
 import { baseOf, defaultTransport } from "./options.ts";
-import { readWhole, type Transport } from "./transport.ts";
+import { readWhole, type Transport, withoutPackets } from "./transport.ts";
 
 /** What a user's sign-in gives. Both are secrets. */
 export interface UserTokens {
@@ -140,6 +140,7 @@ async function explained<T>(signal: AbortSignal, work: () => Promise<T>): Promis
     return await work();
   } catch (error) {
     signal.throwIfAborted();
+    withoutPackets(error);
     if (error instanceof openid.AuthorizationResponseError) {
       throw new SignInError(`the sign-in was refused: ${wordsOf(error)}`, { kind: "refused", cause: error });
     }

@@ -195,16 +195,58 @@ describe.skipIf(problem !== undefined)("in a real browser", () => {
           expect(at.asked.slice(1)).toEqual([`${world.platform.url}/deploy`]);
           expect(await at.context.cookies()).toEqual([]);
           expect(await at.page.textContent("body")).not.toContain(token);
-          expect(await at.page.evaluate("document.activeElement.textContent")).toBe("Open");
+          // A key that is held since the page before presses nothing.
+          expect(await at.page.evaluate("document.activeElement.tagName")).toBe("BODY");
           await isWell(at);
           // The same page takes another link, which the browser does not load anew.
           const { token: second } = await linkOf(site);
           await at.page.goto(`${world.platform.url}/deploy#token=${second}`);
           await at.page.getByText(`You have opened the link ${second.split("_")[2]}.`).waitFor();
           expect(at.page.url()).not.toContain(second);
-          await at.page.keyboard.press("Enter");
+          await at.enterOn("Open");
           await at.page.getByRole("heading", { name: `Set up ${site.project.name}` }).waitFor();
           expect(new URL(at.page.url()).pathname).toBe(`/deploy/${second.split("_")[2]}`);
+        });
+
+        it("names and sends no link that is not exactly one, and says that it is damaged", async () => {
+          const site = await newSite(world);
+          const [{ token }, { token: other }] = [await linkOf(site), await linkOf(site)];
+          const at = await scene();
+          const entry = `${world.platform.url}/deploy`;
+          const damaged = [
+            `#token=%20${token}`,
+            `#token=${token}%20`,
+            `#token=${other}${"%20".repeat(200)}%23token%3D${token}`,
+            `#token=${other}#token=${token}`,
+            `#token=${token.slice(0, -1)}`,
+            `#token=${other}&token=${token}`,
+          ];
+          for (const hash of damaged) {
+            // What a good link left in the form goes too.
+            await at.page.goto(`${entry}#token=${other}`);
+            await at.page.getByText("You have opened the link").waitFor();
+            await at.page.goto(entry + hash);
+            await at.page.getByText("The link that you have opened is damaged").waitFor();
+            expect(await at.page.locator("#held").isVisible(), hash).toBe(false);
+            expect(await at.page.getByLabel("The link, or the token at its end").inputValue(), hash).toBe("");
+            expect(at.page.url(), hash).toBe(entry);
+          }
+          await isWell(at);
+          await at.enterOn("Open");
+          expect(at.page.url()).toBe(entry);
+          expect(at.asked.filter((each) => each !== entry)).toEqual([]);
+        });
+
+        it("leaves a page that opened it no hand on it", async () => {
+          const { deploymentLink, token } = await linkOf(await newSite(world));
+          const at = await scene([callback]);
+          await at.page.goto(callback);
+          const opened = at.context.waitForEvent("page");
+          await at.page.evaluate(`opened = window.open(${JSON.stringify(deploymentLink)}, "link"); undefined`);
+          const page = await opened;
+          await page.getByText(`You have opened the link ${token.split("_")[2]}.`).waitFor();
+          expect(await page.evaluate("window.opener")).toBeNull();
+          expect(await at.page.evaluate("opened.closed")).toBe(true);
         });
 
         it("shows before, while and after what it sets up, copies a line, and looks again by itself", async () => {

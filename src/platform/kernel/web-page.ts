@@ -98,6 +98,8 @@ const HEADERS = {
   "x-content-type-options": "nosniff",
   // Not `no-referrer`: browsers would then send the platform's own forms with `Origin: null`.
   "referrer-policy": "same-origin",
+  // Else a page of another site that opened this one could lead it elsewhere after a person has read it.
+  "cross-origin-opener-policy": "same-origin",
   "cache-control": "no-store",
 };
 

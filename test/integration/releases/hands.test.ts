@@ -41,7 +41,7 @@ describe("a plan", () => {
       changes: [
         `delete ConfigMap/${shop}/going`,
         `pods of Deployment ${shop}/api match your Service ${shop}/theirs`,
-        `runs registry.example/app:2 in Deployment.apps/${shop}/api`,
+        `runs registry.example/app:2, new in this release, in Deployment.apps/${shop}/api`,
         `change Deployment.apps/${shop}/api: .spec.template.spec.containers[name="c"].image`,
         `create ConfigMap/${shop}/new`,
       ],

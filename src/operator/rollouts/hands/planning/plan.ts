@@ -12,6 +12,8 @@ import { imagesOf } from "./images.ts";
 
 /** What a plan may say; the schema of Rollout has the same bounds. */
 const MAX_CHANGES = 100;
+/** Lines that are kept for new images: what they do is in no other line. */
+const MIN_NEW_IMAGES = 30;
 const MAX_TOLD = 50;
 const MAX_LINE = 400;
 const MAX_REF = 320;
@@ -63,6 +65,8 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   const running = new Set([...fresh, ...[...changed, ...recreated].map(({ ref }) => ref)]);
   const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
   // What is lost first, and what comes anew last: a release could fill the list with that.
+  const images = imagesOf(intent.objects, intent.former, running, shown.overrides);
+  const { contentName } = intent.rollout.spec;
   const lines = bounded([
     [
       ...recreated.map(({ ref, fields }) => withFields(`delete ${ref} and make it anew${ENDS_IT}`, fields)),
@@ -73,12 +77,17 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     uses,
     met,
     accounts,
-    // No part of the digest by themselves: they are of the content.
-    imagesOf(intent.objects, running, shown.overrides).map(({ image, refs }) =>
-      withList(`runs ${image} in `, refs, "object"),
-    ),
+    // No part of the digest by themselves: they are of the content, whose digest is in it.
+    {
+      lines: images
+        .filter(({ isNew }) => isNew)
+        .map(({ image, refs }) => withList(`runs ${image}, new in this release, in `, refs, "object")),
+      least: MIN_NEW_IMAGES,
+      rest: (count) => `and ${count} more new images: ReleaseContent ${contentName} has all`,
+    },
     changed.map(({ ref, fields }) => withFields(`change ${ref}`, fields)),
     created.map((ref) => `create ${ref}`),
+    images.filter(({ isNew }) => !isNew).map(({ image, refs }) => withList(`runs ${image} in `, refs, "object")),
   ]);
   const overrides = shown.overrides.slice(0, MAX_TOLD).map(toldOverride);
   const problems = shown.problems.slice(0, MAX_TOLD).map(({ ref, message }) => ({
@@ -127,17 +136,28 @@ function withList(head: string, items: readonly string[], word: string): string 
   return line.length > MAX_LINE ? `${head}${counted(items.length)}` : line;
 }
 
+/** Lines that stand for each other where there are too many. */
+interface LineClass {
+  readonly lines: readonly string[];
+  /** How many it has room for at least. */
+  readonly least: number;
+  /** Says how many are left out. */
+  readonly rest: (count: number) => string;
+}
+
 /** Each class of lines has its share, so that none pushes another out; what one does not need is left to those after it. */
-function bounded(classes: readonly (readonly string[])[]): readonly string[] {
-  const share = Math.floor(MAX_CHANGES / classes.length);
-  let free = MAX_CHANGES - classes.reduce((sum, { length }) => sum + Math.min(length, share), 0);
-  return classes.flatMap((lines) => {
-    const more = Math.min(Math.max(lines.length - share, 0), free);
+function bounded(all: readonly (readonly string[] | LineClass)[]): readonly string[] {
+  const share = Math.floor((MAX_CHANGES - MIN_NEW_IMAGES) / (all.length - 1));
+  const rest = (count: number): string => `and ${count} more of these`;
+  const classes = all.map((each) => ("least" in each ? each : { lines: each, least: share, rest }));
+  let free = MAX_CHANGES - classes.reduce((sum, { lines, least }) => sum + Math.min(lines.length, least), 0);
+  return classes.flatMap(({ lines, least, rest: told }) => {
+    const more = Math.min(Math.max(lines.length - least, 0), free);
     free -= more;
-    const room = Math.min(lines.length, share) + more;
+    const room = Math.min(lines.length, least) + more;
     const kept = lines.length > room ? lines.slice(0, room - 1) : lines;
-    const rest = lines.length - kept.length;
-    return [...kept.map((line) => printableLine(line, MAX_LINE)), ...(rest > 0 ? [`and ${rest} more of these`] : [])];
+    const left = lines.length - kept.length;
+    return [...kept, ...(left > 0 ? [told(left)] : [])].map((line) => printableLine(line, MAX_LINE));
   });
 }
 

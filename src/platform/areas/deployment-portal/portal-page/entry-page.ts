@@ -7,6 +7,7 @@ export function entryPage(prefix: string): Page {
     "Open a deployment link",
     html`<p>A deployment link shows what will be installed and the lines that install it. To open it does nothing in your cluster.</p>
 <p id="held" hidden>You have opened the link <code id="key"></code>. Go on if you know who sent it to you: what its lines install comes from there.</p>
+<p id="damaged" role="alert" hidden>The link that you have opened is damaged: it was cut short, or something was put into it. Copy all of it, as you got it, or ask who sent it for a new one.</p>
 ${form(prefix)}`,
     { script: ENTRY_SCRIPT },
   );

@@ -5,8 +5,11 @@ export const LINK_COOKIE_MS = 12 * 3600 * 1000;
 export const LINK_COOKIE = "sp_link";
 
 const PURPOSE = "deployment-link";
-/** The keys that links are made with: of a group or of a deployment (§1.1). */
-const LINK_TOKEN = /^sp_[dg]_([0-9a-z]{12})_[0-9A-Za-z]{40}$/;
+/**
+ * What a person may paste, and what the page takes out of its own address: a link, or the token at its end, and nothing beside.
+ * The keys are of a group or of a deployment (§1.1). Of a text that is more than that, page and platform could read two links.
+ */
+export const TYPED_LINK = /^(?:(?:https?:\/\/[^\s#]*)?#token=)?(sp_[dg]_([0-9a-z]{12})_[0-9A-Za-z]{40})$/;
 /** The longest address of a portal with its token. */
 const MAX_TYPED = 2560;
 
@@ -18,10 +21,8 @@ export interface LinkToken {
 
 /** What a person pasted: the token, or the whole link. Undefined: neither. */
 export function typedToken(typed: string): LinkToken | undefined {
-  const text = typed.slice(0, MAX_TYPED).trim();
-  const token = text.slice(text.lastIndexOf("#token=") + 1).replace(/^token=/, "");
-  const keyId = LINK_TOKEN.exec(token)?.[1];
-  return keyId === undefined ? undefined : { token, keyId };
+  const [, token, keyId] = (typed.length <= MAX_TYPED && TYPED_LINK.exec(typed.trim())) || [];
+  return token === undefined || keyId === undefined ? undefined : { token, keyId };
 }
 
 /** For the browser to keep: what lies on its disk is of no use at the API, and ends here. */

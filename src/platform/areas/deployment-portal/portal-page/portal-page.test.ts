@@ -48,11 +48,29 @@ onEachDatabase(
       expect(linesOf(shown).join("\n")).toContain(token);
       expect(shown.headers.get("cache-control")).toBe("no-store");
       expect(shown.headers.get("referrer-policy")).toBe("same-origin");
+      expect(shown.headers.get("cross-origin-opener-policy")).toBe("same-origin");
       expect(shown.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-/);
       expect(shown.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
       expect(shown.headers.get("content-security-policy")).not.toMatch(/unsafe|\*|https?:/);
       expect(logged.join("\n")).toContain("/deploy/{keyId}");
       expect(logged.join("\n")).not.toContain(token);
+    });
+
+    it("opens no link out of a text that holds more than one link or token", async () => {
+      const site = await newSite(world);
+      const [one, other] = [await linkOf(site), await linkOf(site)];
+      const texts = [
+        `${one.token}${" ".repeat(200)}#token=${other.token}`,
+        `${one.token}#token=${other.token}`,
+        `${one.deploymentLink}#token=${other.token}`,
+        `${one.deploymentLink} ${other.token}`,
+        `see ${one.deploymentLink}`,
+        `${" ".repeat(2_560)}${one.token}`,
+      ];
+      for (const text of texts) expect((await openedWith(text)).status, text).toBe(404);
+      for (const text of [one.token, ` ${one.deploymentLink}\t`, `#token=${one.token}`]) {
+        expect((await openedWith(text)).status, text).toBe(200);
+      }
     });
 
     it("a browser keeps the link sealed, for twelve hours, for this link alone", async () => {

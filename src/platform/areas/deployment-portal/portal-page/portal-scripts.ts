@@ -1,21 +1,24 @@
+import { TYPED_LINK } from "./link-cookie.ts";
+
 // The scripts of the portal's pages. Each is allowed by its hash alone, so it is a constant: the pages work without them.
 
 /**
- * Takes the token out of the address, where the browser's history would keep it, into the form, and names the link. It sends
- * nothing: another site can lead a browser here with a link of its own, and a scanner of mails runs scripts too.
+ * Takes the token out of the address, where the browser's history would keep it, into the form, and names the link: the form
+ * sends what is named, or nothing. It sends nothing by itself, and gives its button no focus, which a key that is held would press:
+ * another site can lead a browser here with a link of its own, and a scanner of mails runs scripts too.
  */
 export const ENTRY_SCRIPT = `
 const [form] = document.forms;
+const show = (id, isShown) => { document.getElementById(id).hidden = !isShown; };
 const take = () => {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!token) return;
+  if (!location.hash) return;
+  const [, token, keyId] = ${TYPED_LINK}.exec(location.href) ?? [];
   history.replaceState(null, "", location.pathname);
-  form.elements.token.value = token;
-  const [, keyId] = /^sp_[dg]_([0-9a-z]{12})_[0-9A-Za-z]{40}$/.exec(token) ?? [];
-  document.getElementById("typed").hidden = keyId !== undefined;
-  document.getElementById("held").hidden = keyId === undefined;
+  form.elements.token.value = token ?? "";
   document.getElementById("key").textContent = keyId ?? "";
-  form.querySelector("button").focus();
+  show("typed", !keyId);
+  show("held", keyId);
+  show("damaged", !keyId);
 };
 addEventListener("hashchange", take);
 take();
