@@ -1,4 +1,4 @@
-import { REFUSALS, Rule } from "../../../src/plugins/rules.ts";
+import { MAX_PAIRS, PAIRS_WORDS, REFUSALS, Rule } from "../../../src/plugins/rules.ts";
 import { MEMORY_WITH_PLUGINS } from "../../../src/plugins/values.ts";
 import { MAX_OPERATIONS, Name, RESERVED_NAMES, TIERS, Version } from "../../../src/plugins/words.ts";
 import { leaf } from "./chart-value.ts";
@@ -60,6 +60,12 @@ export function pluginRefusal(): string {
 {{- end -}}
 {{- end -}}
 {{- $refused -}}
+{{- end -}}
+{{/* Given how many pairs of API group and resource the rules of a plugin have: why these are too many. Empty: they are not. */}}
+{{- define "sallyport.pluginExcess" -}}
+{{- if gt (int .) ${MAX_PAIRS} -}}
+${PAIRS_WORDS}
+{{- end -}}
 {{- end -}}
 {{/* The least memory of the operator with plugins, in MiB. */}}
 {{- define "sallyport.memoryWithPlugins" -}}
