@@ -107,7 +107,7 @@ describe("a plugin's metadata", () => {
     [
       "a word twice",
       withOperation({ rules: [{ apiGroups: ["apps", "apps"], resources: ["deployments"], verbs: ["get"] }] }),
-      "/operations/0/rules/0/apiGroups must not have duplicate items",
+      "/operations/0/rules/0/apiGroups has a word twice",
     ],
     [
       "too many values",

@@ -128,18 +128,15 @@ export function readPluginMetadata(value: unknown): Read<PluginMetadata> {
   // Beyond the most operations each of them would be read for nothing.
   if (!Array.isArray(operations) || operations.length > MAX_OPERATIONS) return refused(shape);
   const pluginTier = Check(TierWord, head.tier) ? head.tier : "destructive";
-  const isFew = sumOf(operations.map(pairsOf)) <= MAX_PAIRS;
-  const issues: Issue[] = [
-    ...shape,
-    ...nameIssues(head.name, operations.map(nameOf)),
-    ...(isFew ? [] : [{ path: "/operations", message: `their rules ${PAIRS_WORDS}` }]),
-  ];
+  const issues: Issue[] = [...shape, ...nameIssues(head.name, operations.map(nameOf))];
+  if (operations.reduce((sum: number, each) => sum + pairsOf(each), 0) > MAX_PAIRS)
+    return refused([{ path: "/operations", message: `their rules ${PAIRS_WORDS}` }, ...issues]);
   const judge = new PatternJudge();
   const sound: PluginOperation[] = [];
   for (const [index, operation] of operations.entries()) {
     // More issues are not shown, so no more are looked for.
     if (issues.length >= MAX_ISSUES) break;
-    const read = readOperation(operation, `/operations/${index}`, { pluginTier, judge, isFew });
+    const read = readOperation(operation, `/operations/${index}`, pluginTier, judge);
     if (read.ok) sound.push(read.metadata);
     else for (const issue of read.issues) issues.push(issue);
   }
@@ -161,25 +158,14 @@ function pairsOf(operation: unknown): number {
   return isRecord(operation) && Check(Rules, operation.rules) ? pairsIn(operation.rules) : 0;
 }
 
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, each) => sum + each, 0);
-}
-
-interface Reading {
-  readonly pluginTier: Tier;
-  readonly judge: PatternJudge;
-  /** The rules of all operations are few enough to be judged by pair. */
-  readonly isFew: boolean;
-}
-
-function readOperation(value: unknown, path: string, { pluginTier, judge, isFew }: Reading): Read<PluginOperation> {
+function readOperation(value: unknown, path: string, pluginTier: Tier, judge: PatternJudge): Read<PluginOperation> {
   const given = isRecord(value) ? value : {};
   const tier = Check(TierWord, given.tier) ? given.tier : pluginTier;
   // Each part as far as it can be read: one try of an author's shows all that is wrong.
   const issues = [
     ...shapeIssues(Operation, value, path),
     ...paramsSchemaIssues(given.paramsSchema, `${path}/paramsSchema`, judge),
-    ...(isFew && Check(Rules, given.rules) ? rulesIssues(given.rules, { tier, path: `${path}/rules` }) : []),
+    ...(Check(Rules, given.rules) ? rulesIssues(given.rules, { tier, path: `${path}/rules` }) : []),
     ...(Check(ResultWords, given.result) ? resultIssues(given.result, `${path}/result`) : []),
   ];
   if (issues.length > 0 || !Check(Operation, value)) return refused(issues);

@@ -3,6 +3,14 @@ import { MEMORY_WITH_PLUGINS } from "../../../src/plugins/values.ts";
 import { MAX_OPERATIONS, Name, RESERVED_NAMES, TIERS, Version } from "../../../src/plugins/words.ts";
 import { leaf } from "./chart-value.ts";
 
+/** A word twice costs helm as much as another. The others look for it in their code. */
+const RULE = {
+  ...Rule,
+  properties: Object.fromEntries(
+    Object.entries(Rule.properties).map(([name, list]) => [name, { ...list, uniqueItems: true }]),
+  ),
+};
+
 const OPERATION = {
   type: "object",
   required: ["enabled", "tier", "rules"],
@@ -10,7 +18,7 @@ const OPERATION = {
   properties: {
     enabled: { type: "boolean" },
     tier: { type: "string", enum: TIERS },
-    rules: { type: "array", minItems: 1, maxItems: 16, items: Rule },
+    rules: { type: "array", minItems: 1, maxItems: 16, items: RULE },
   },
 };
 
