@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { Check } from "typebox/schema";
-import { type PluginRule, Rule, rulesIssues } from "./rules.ts";
+import { MAX_PAIRS, PAIRS_WORDS, type PluginRule, pairsIn, Rule, rulesIssues } from "./rules.ts";
 import {
   isReservedName,
   MAX_COMMAND,
@@ -56,15 +56,17 @@ export function readEnabledPlugins(value: unknown): readonly EnabledOperation[] 
   if (!Check(Enabled, value)) return undefined;
   const table: Static<typeof Enabled> = value;
   const roles = new Set<string>();
-  return Object.entries(table).flatMap(([plugin, { version, operations }]) =>
-    Object.entries(operations).map(([name, { tier, rules }]) => {
+  return Object.entries(table).flatMap(([plugin, { version, operations }]) => {
+    const pairs = pairsIn(Object.values(operations).flatMap(({ rules }) => rules));
+    const excess = pairs > MAX_PAIRS ? `the rules of ${plugin} ${PAIRS_WORDS}` : undefined;
+    return Object.entries(operations).map(([name, { tier, rules }]) => {
       const enabled = { plugin, version, name, command: `${plugin}/${name}`, tier, rules };
       const role = pluginRole(plugin, name);
-      const fault = roles.has(role) ? `its role ${role} is another operation's too` : faultOf(enabled);
+      const fault = roles.has(role) ? `its role ${role} is another operation's too` : (excess ?? faultOf(enabled));
       roles.add(role);
       return fault === undefined ? enabled : { ...enabled, fault };
-    }),
-  );
+    });
+  });
 }
 
 function faultOf({ plugin, command, tier, rules }: EnabledOperation): string | undefined {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { readPluginMetadata } from "./metadata.ts";
+import { MAX_PAIRS } from "./rules.ts";
 
 const paramsSchema = {
   type: "object",
@@ -98,6 +99,21 @@ describe("a plugin's metadata", () => {
       "truncated is a word that the operator",
     ],
     ["a word that is none", withOperation({ result: { "a.b": "x" } }), 'the word "a.b" must be letters and digits'],
+    [
+      "a deletion that could run unasked",
+      withOperation({ rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["delete"] }] }),
+      "/operations/0/rules/0 may not have delete on apps/deployments: the operation's tier is mutating, and must be",
+    ],
+    [
+      "a word twice",
+      withOperation({ rules: [{ apiGroups: ["apps", "apps"], resources: ["deployments"], verbs: ["get"] }] }),
+      "/operations/0/rules/0/apiGroups has a word twice",
+    ],
+    [
+      "too many values",
+      withOperation({ paramsSchema: { ...paramsSchema, examples: Array.from({ length: 16_400 }, () => 0) } }),
+      " has more than 16384 values",
+    ],
     ["too deep", plugin({ description: JSON.parse("[".repeat(100) + "]".repeat(100)) }), " nests deeper than 72"],
   ])("%s: is refused with the place and the reason", (_, value, issue) => {
     expect(issuesOf(value).join("\n")).toContain(issue);
@@ -112,6 +128,37 @@ describe("a plugin's metadata", () => {
   it("is refused with at most 50 issues", () => {
     const operations = Array.from({ length: 64 }, () => ({}));
     expect(issuesOf(plugin({ operations }))).toHaveLength(50);
+  });
+
+  const kinds = (count: number) => Array.from({ length: count }, (_, at) => `kinds${"x".repeat(at)}`);
+  const rule = (groups: number, resources: number) => ({
+    apiGroups: Array.from({ length: groups }, (_, at) => `g${at}.example.com`),
+    resources: kinds(resources),
+    verbs: ["get"],
+  });
+
+  it(`has at most ${MAX_PAIRS} pairs of API group and resource in all its rules together`, () => {
+    const one = operation({ rules: [rule(8, 8), rule(8, 8)] });
+    const most = [one, operation({ name: "more", rules: [rule(1, 16), rule(7, 16)] })];
+    expect(issuesOf(plugin({ operations: most }))).toEqual([]);
+    const above = [...most, operation({ name: "last", rules: [rule(1, 1)] })];
+    expect(issuesOf(plugin({ operations: above }))).toEqual([
+      expect.stringContaining("/operations their rules have more than 256 pairs of API group and resource in all"),
+    ]);
+  });
+
+  it("with rules that multiply to 57,344 pairs is refused in steps that its size bounds", () => {
+    const verbs = ["get", "list", "create", "patch", "delete"];
+    const rules = Array.from({ length: 7 }, () => ({ ...rule(8, 16), verbs }));
+    const operations = Array.from({ length: 64 }, (_, at) => operation({ name: `o${at}`, rules }));
+    const metadata = plugin({ operations });
+    const steps = vi.spyOn(RegExp.prototype, "exec");
+    onTestFinished(() => steps.mockRestore());
+    const read = readPluginMetadata(metadata);
+    const words = 64 * 7 * (8 + 16);
+    expect(steps.mock.calls.length).toBeLessThan(8 * words);
+    expect(steps.mock.calls.length).toBeGreaterThan(words);
+    expect(read).toMatchObject({ ok: false, issues: [{ path: "/operations" }] });
   });
 
   it("is judged without an exception, for any JSON", () => {

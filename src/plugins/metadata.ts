@@ -4,7 +4,7 @@ import { isRecord } from "../base/is-record.ts";
 import { oneOf } from "../base/one-of.ts";
 import { type Issue, MAX_ISSUES } from "./issue.ts";
 import { isDeeperThan, type SchemaObject, schemaFaults } from "./params-schema.ts";
-import { type PluginRule, RULE_WORDS, Rule, rulesIssues } from "./rules.ts";
+import { MAX_PAIRS, PAIRS_WORDS, type PluginRule, pairsIn, RULE_WORDS, Rule, rulesIssues } from "./rules.ts";
 import { PatternJudge } from "./stranger-pattern.ts";
 import {
   Description,
@@ -26,6 +26,8 @@ export const MODULE_FILE = "plugin.mjs";
 export const METADATA_FILE = "metadata.json";
 /** Of `metadata.json`. Larger than the operations of any plugin need. */
 export const MAX_METADATA_BYTES = 256 * 1024;
+/** Keys of objects and elements of lists together: each costs time in every later step. */
+const MAX_METADATA_VALUES = MAX_METADATA_BYTES / 16;
 const MAX_TIME_LIMIT_SECONDS = 300;
 const MAX_RULES = 16;
 const MAX_RESULT_WORDS = 32;
@@ -103,39 +105,61 @@ export function hasModule(value: unknown): boolean {
   return typeof value === "object" && value !== null && "module" in value;
 }
 
+/** Why metadata of any bundle is not read at all. Of a value that {@link MAX_METADATA_BYTES} bound it takes linear time. */
+export function metadataExcess(value: unknown): string | undefined {
+  if (isDeeperThan(value, MAX_DEPTH)) return `nests deeper than ${MAX_DEPTH}`;
+  return valuesIn(value) > MAX_METADATA_VALUES ? `has more than ${MAX_METADATA_VALUES} values` : undefined;
+}
+
+function valuesIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum: number, inner) => sum + 1 + valuesIn(inner), 0);
+}
+
 /**
  * Reads the metadata of a plugin that the operator runs: shape, names, rules and params schemas. It works for a bounded time on
  * anything of a bounded size: the caller bounds the bytes by {@link MAX_METADATA_BYTES}.
  */
 export function readPluginMetadata(value: unknown): Read<PluginMetadata> {
-  if (isDeeperThan(value, MAX_DEPTH)) return refused([{ path: "", message: `nests deeper than ${MAX_DEPTH}` }]);
-  const issues = [...shapeIssues(Head, value, "")];
+  const excess = metadataExcess(value);
+  if (excess !== undefined) return refused([{ path: "", message: excess }]);
+  const shape = shapeIssues(Head, value, "");
   const { operations = [], ...head } = isRecord(value) ? value : {};
   // Beyond the most operations each of them would be read for nothing.
-  if (!Array.isArray(operations) || operations.length > MAX_OPERATIONS) return refused(issues);
-  const tier = Check(TierWord, head.tier) ? head.tier : "destructive";
+  if (!Array.isArray(operations) || operations.length > MAX_OPERATIONS) return refused(shape);
+  const pluginTier = Check(TierWord, head.tier) ? head.tier : "destructive";
+  const issues: Issue[] = [...shape, ...nameIssues(head.name, operations.map(nameOf))];
+  if (operations.reduce((sum: number, each) => sum + pairsOf(each), 0) > MAX_PAIRS)
+    return refused([{ path: "/operations", message: `their rules ${PAIRS_WORDS}` }, ...issues]);
   const judge = new PatternJudge();
-  const read = operations.map((operation, index) => readOperation(operation, `/operations/${index}`, tier, judge));
-  issues.push(...nameIssues(head.name, read.map(nameOf)), ...read.flatMap((each) => (each.ok ? [] : each.issues)));
+  const sound: PluginOperation[] = [];
+  for (const [index, operation] of operations.entries()) {
+    // More issues are not shown, so no more are looked for.
+    if (issues.length >= MAX_ISSUES) break;
+    const read = readOperation(operation, `/operations/${index}`, pluginTier, judge);
+    if (read.ok) sound.push(read.metadata);
+    else for (const issue of read.issues) issues.push(issue);
+  }
   if (issues.length > 0 || !Check(Head, value)) return refused(issues);
   const { name, version, description = "", module } = value;
-  const sound = read.flatMap((each) => (each.ok ? [each.metadata] : []));
-  return { ok: true, metadata: { name, version, tier, description, module, operations: sound } };
+  return { ok: true, metadata: { name, version, tier: pluginTier, description, module, operations: sound } };
 }
 
 function refused<T>(issues: readonly Issue[]): Read<T> {
   return { ok: false, issues: issues.slice(0, MAX_ISSUES) };
 }
 
-type ReadOperation = Read<PluginOperation> & { readonly name: string | undefined };
-
-function nameOf({ name }: ReadOperation): string | undefined {
-  return name;
+function nameOf(operation: unknown): string | undefined {
+  return isRecord(operation) && typeof operation.name === "string" ? operation.name : undefined;
 }
 
-function readOperation(value: unknown, path: string, pluginTier: Tier, judge: PatternJudge): ReadOperation {
+/** Of rules of another shape: none, because they are not judged. */
+function pairsOf(operation: unknown): number {
+  return isRecord(operation) && Check(Rules, operation.rules) ? pairsIn(operation.rules) : 0;
+}
+
+function readOperation(value: unknown, path: string, pluginTier: Tier, judge: PatternJudge): Read<PluginOperation> {
   const given = isRecord(value) ? value : {};
-  const name = typeof given.name === "string" ? given.name : undefined;
   const tier = Check(TierWord, given.tier) ? given.tier : pluginTier;
   // Each part as far as it can be read: one try of an author's shows all that is wrong.
   const issues = [
@@ -144,14 +168,10 @@ function readOperation(value: unknown, path: string, pluginTier: Tier, judge: Pa
     ...(Check(Rules, given.rules) ? rulesIssues(given.rules, { tier, path: `${path}/rules` }) : []),
     ...(Check(ResultWords, given.result) ? resultIssues(given.result, `${path}/result`) : []),
   ];
-  if (issues.length > 0 || !Check(Operation, value)) return { ok: false, name, issues };
-  const { description, rules, timeLimitSeconds, result } = value;
+  if (issues.length > 0 || !Check(Operation, value)) return refused(issues);
+  const { name, description, rules, timeLimitSeconds, result } = value;
   const paramsSchema = value.paramsSchema as SchemaObject;
-  return {
-    ok: true,
-    name: value.name,
-    metadata: { name: value.name, tier, description, paramsSchema, rules, timeLimitSeconds, result },
-  };
+  return { ok: true, metadata: { name, tier, description, paramsSchema, rules, timeLimitSeconds, result } };
 }
 
 function nameIssues(plugin: unknown, names: readonly (string | undefined)[]): readonly Issue[] {

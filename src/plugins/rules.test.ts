@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { MAX_ISSUES } from "./issue.ts";
 import { type PluginRule, rulesIssues } from "./rules.ts";
 import type { Tier } from "./words.ts";
 
@@ -19,6 +20,11 @@ describe("the rules of an operation", () => {
     [{ apiGroups: ["apps"], resources: ["replicasets"], verbs: ["delete"] }],
     [{ resources: ["events"], verbs: ["get", "list"] }],
     [{ apiGroups: ["search.example.com"], resources: ["indexes", "indexes/status"], verbs: ["get", "patch"] }],
+    [{ apiGroups: ["cluster.x-k8s.io"], resources: ["machinepools"], verbs: [...ALL] }],
+    [{ apiGroups: ["discovery.k8s.io", "networking.k8s.io", "coordination.k8s.io", "policy"], verbs: ["get", "list"] }],
+    [{ resources: ["services", "endpoints", "events", "resourcequotas", "limitranges"], verbs: ["get", "list"] }],
+    [{ resources: ["persistentvolumeclaims"], verbs: ["get", "list", "patch", "delete"] }],
+    [{ apiGroups: ["apps"], resources: ["statefulsets", "deployments", "controllerrevisions"], verbs: ["delete"] }],
   ])("may be %j", (rule) => {
     expect(issues(rule)).toEqual([]);
   });
@@ -35,7 +41,6 @@ describe("the rules of an operation", () => {
     [{ resources: ["pods/attach"] }, "get on pods/attach: of sub"],
     [{ resources: ["pods/portforward"] }, "get on pods/portforward: of sub"],
     [{ resources: ["pods/ephemeralcontainers"], verbs: ["patch"] }, "patch on pods/ephemeralcontainers: of sub"],
-    [{ resources: ["pods/status"], verbs: ["patch"] }, "patch on pods/status: of sub"],
     [{ resources: ["pods/scale"], verbs: ["patch"] }, "patch on pods/scale: of sub"],
     [{ resources: ["services/proxy"] }, "get on services/proxy: of sub"],
     [{ resources: ["nodes/proxy"] }, "get on nodes/proxy: it lies in no namespace"],
@@ -61,6 +66,74 @@ describe("the rules of an operation", () => {
     [{ resources: ["nodes"] }, "get on nodes: it lies in no namespace"],
   ])("may not be %j", (rule, issue) => {
     expect(issues(rule).join("\n")).toContain(issue);
+  });
+
+  it.each<[string, string, string]>([
+    ["", "services", "it takes addresses"],
+    ["", "services/status", "it takes addresses"],
+    ["", "services/proxy", "it takes addresses"],
+    ["", "endpoints", "it takes addresses"],
+    ["discovery.k8s.io", "endpointslices", "it takes addresses"],
+    ["networking.k8s.io", "ingresses", "it takes addresses"],
+    ["networking.k8s.io", "ingresses/status", "it takes addresses"],
+    ["gateway.networking.k8s.io", "httproutes", "it takes addresses"],
+    ["gateway.networking.k8s.io", "referencegrants", "it takes addresses"],
+    ["networking.k8s.io", "networkpolicies", "it is a bound that the customer sets"],
+    ["", "resourcequotas", "it is a bound that the customer sets"],
+    ["", "resourcequotas/status", "it is a bound that the customer sets"],
+    ["", "limitranges", "it is a bound that the customer sets"],
+    ["policy", "poddisruptionbudgets", "it is a bound that the customer sets"],
+    ["policy", "poddisruptionbudgets/status", "it is a bound that the customer sets"],
+    ["", "events", "it is told to the vendor"],
+    ["events.k8s.io", "events", "it is told to the vendor"],
+    ["coordination.k8s.io", "leases", "decide for more than their namespace"],
+    ["resource.k8s.io", "resourceclaims", "decide for more than their namespace"],
+    ["storage.k8s.io", "csistoragecapacities", "decide for more than their namespace"],
+    ["snapshot.storage.k8s.io", "volumesnapshots", "decide for more than their namespace"],
+    ["autoscaling.k8s.io", "verticalpodautoscalers", "decide for more than their namespace"],
+  ])("read %s/%s, and change nothing of it", (group, resource, why) => {
+    const rule = { apiGroups: [group], resources: [resource] };
+    for (const verb of ["create", "patch", "delete"] as const)
+      expect(issues({ ...rule, verbs: [verb] }).join()).toContain(why);
+    if (!resource.includes("/")) expect(issues({ ...rule, verbs: ["get", "list"] })).toEqual([]);
+  });
+
+  it.each([
+    ["", "pods/status"],
+    ["", "persistentvolumeclaims/status"],
+    ["apps", "deployments/status"],
+    ["apps", "statefulsets/status"],
+    ["batch", "jobs/status"],
+    ["autoscaling", "horizontalpodautoscalers/status"],
+  ])("have no patch of %s/%s: others act on what it says", (group, resource) => {
+    expect(issues({ apiGroups: [group], resources: [resource], verbs: ["patch"] })).toHaveLength(1);
+  });
+
+  it.each([
+    ["", "pods/eviction", "create"],
+    ["", "pods/binding", "create"],
+    ["", "pods/resize", "patch"],
+    ["", "persistentvolumeclaims", "create"],
+    ["apps", "deployments/finalizers", "patch"],
+    ["example.com", "indexes/finalizers", "patch"],
+    ["apps", "controllerrevisions", "patch"],
+  ] as const)("have not on %s/%s: %s", (group, resource, verb) => {
+    expect(issues({ apiGroups: [group], resources: [resource], verbs: [verb] })).toHaveLength(1);
+  });
+
+  it("have no delete, unless the operation is destructive: a policy may let milder ones run unasked", () => {
+    const rule = { apiGroups: ["example.com"], resources: ["indexes"], verbs: ["get", "delete"] as const };
+    const judged = (tier: Tier) => issues({ ...rule, verbs: [...rule.verbs] }, tier);
+    expect(judged("destructive")).toEqual([]);
+    const words = "/rules/0 may not have delete on example.com/indexes: the operation's tier is";
+    expect(judged("mutating")).toEqual([`${words} mutating, and must be destructive`]);
+    expect(judged("read-only")).toEqual([`${words} read-only`]);
+  });
+
+  it("have a bounded number of issues", () => {
+    const groups = Array.from({ length: 8 }, (_, at) => `${at}.authentication.k8s.io`).with(0, "authentication.k8s.io");
+    const resources = Array.from({ length: 16 }, (_, at) => `kinds${"x".repeat(at)}`);
+    expect(issues({ apiGroups: groups, resources, verbs: [...ALL] })).toHaveLength(MAX_ISSUES);
   });
 
   it("have no verb that changes something, where the operation says that it only reads", () => {

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import type { Issue } from "./issue.ts";
+import { type Issue, MAX_ISSUES } from "./issue.ts";
 import { type Tier, words } from "./words.ts";
 
 /** What a plugin's client can ask for. There is no verb for what it cannot. */
@@ -7,6 +7,13 @@ const VERBS = ["get", "list", "create", "patch", "delete"] as const;
 
 const GROUP = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$";
 const RESOURCE = "^[a-z]([-a-z0-9]*[a-z0-9])?(/[a-z]+)?$";
+
+/**
+ * Pairs of API group and resource in all rules of one plugin together. A rule means each of its groups with each of its resources, so that
+ * 64 operations have room for 131,072 pairs, and the platform, the operator and the chart would judge each of them.
+ */
+export const MAX_PAIRS = 256;
+export const PAIRS_WORDS: string = `have more than ${MAX_PAIRS} pairs of API group and resource in all operations together, and a rule means each of its groups with each of its resources: name what the operations need, in rules of one group each`;
 
 export const Rule = Type.Object(
   {
@@ -40,6 +47,7 @@ interface Row {
 const CHANGING = ["create", "patch", "delete"];
 const STARTS_PODS =
   "it starts pods, which may use every Secret and account of their namespace: a plugin starts none of its own";
+const TRAFFIC = "it takes addresses, hosts or traffic, also from beyond its namespace";
 const SUBRESOURCES =
   "of subresources a plugin's client reaches pods/log (get), and scale and status of other kinds (get, patch)";
 
@@ -74,14 +82,40 @@ const ROWS: readonly Row[] = [
     on: "autoscaling/horizontalpodautoscalers(/.*)?",
     why: "it starts as many pods as it says: a plugin sets replicas by the subresource scale, up to 1,000",
   },
+  // An external address, a host or a false status of a load balancer takes traffic in the whole cluster; endpoints lead to any pod.
   {
-    verbs: ["create", "patch"],
-    on: String.raw`(events\.k8s\.io)?/events`,
+    verbs: CHANGING,
+    on: String.raw`(/services|/endpoints)(/.*)?|(discovery|gateway\.networking)\.k8s\.io/.*|networking\.k8s\.io/ingresses(/.*)?`,
+    why: TRAFFIC,
+  },
+  {
+    verbs: CHANGING,
+    on: String.raw`(/resourcequotas|/limitranges|networking\.k8s\.io/networkpolicies|policy/poddisruptionbudgets)(/.*)?`,
+    why: "it is a bound that the customer sets",
+  },
+  {
+    verbs: CHANGING,
+    on: String.raw`/events|events\.k8s\.io/.*`,
     why: "it is told to the vendor with the health of workloads: what an operation says stands in its result",
+  },
+  // Leases, claims of devices, snapshots, capacities: what they say decides beyond their namespace.
+  {
+    verbs: CHANGING,
+    on: String.raw`([-a-z0-9]+\.)+k8s\.io/.*`,
+    why: "it is of Kubernetes' own groups in k8s.io, whose kinds decide for more than their namespace: a plugin only reads them",
+  },
+  { verbs: ["create"], on: "/persistentvolumeclaims", why: "it takes a volume, which lies in no namespace" },
+  // Other controllers act on it: a false one has pods evicted or volumes grown. A group of Kubernetes' own has no dot, or ends with k8s.io.
+  {
+    verbs: ["patch"],
+    on: "[-a-z0-9]*/[-a-z0-9]+/status",
+    why: "it is what the controller of a built-in kind says: a plugin writes the status of other kinds alone",
   },
   // A pod may be deleted, in the bounds of the policy `sallyport-pod-deletion`.
   { verbs: ["create", "patch"], on: "/pods", why: STARTS_PODS },
   { tier: "read-only", verbs: CHANGING, on: ".*", why: "the operation's tier is read-only" },
+  // What runs by itself under a policy of `mutating: auto` takes nothing away.
+  { tier: "mutating", verbs: ["delete"], on: ".*", why: "the operation's tier is mutating, and must be destructive" },
   { verbs: ["get"], on: "/pods/log", why: "" },
   { on: "/pods/.*", why: SUBRESOURCES },
   { verbs: ["get", "patch"], on: "[-.a-z0-9]*/[-a-z0-9]+/(scale|status)", why: "" },
@@ -119,18 +153,26 @@ export interface Right {
   readonly verb: string;
 }
 
+/** Of these rules, without multiplying them. */
+export function pairsIn(rules: readonly PluginRule[]): number {
+  return rules.reduce((sum, { apiGroups, resources }) => sum + apiGroups.length * resources.length, 0);
+}
+
 /**
- * What is wrong with the rules of an operation. A rule that passes is no promise that a customer's cluster grants it: the chart's
+ * What is wrong with the rules of an operation: the first {@link MAX_ISSUES}. The caller has held all rules of the plugin to
+ * {@link MAX_PAIRS} before, because each pair is judged. A rule that passes is no promise that a customer's cluster grants it: the chart's
  * values and the admission policies of the cluster have the last word.
  */
 export function rulesIssues(
   rules: readonly PluginRule[],
   { tier, path }: { readonly tier: Tier; readonly path: string },
 ): readonly Issue[] {
-  return rules.flatMap((rule, index) => {
+  const issues = rules.flatMap((rule, index) => {
+    const twice = doubleWords(rule);
+    if (twice.length > 0)
+      return twice.map((name) => ({ path: `${path}/${index}/${name}`, message: "has a word twice" }));
     const found = new Map<string, Set<string>>();
     for (const on of rule.apiGroups.flatMap((group) => rule.resources.map((resource) => `${group}/${resource}`))) {
-      // By kind, and not by right: a bundle has room for half a million rights.
       const rows = READY.filter((row) => row.on.test(on));
       for (const verb of rule.verbs) {
         const why = rows.find((row) => (row.tier ?? tier) === tier && (row.verbs?.includes(verb) ?? true))?.why ?? "";
@@ -144,6 +186,14 @@ export function rulesIssues(
       message: `may not have ${[...verbs].join(", ")}${words}`,
     }));
   });
+  return issues.slice(0, MAX_ISSUES);
+}
+
+/** Not by uniqueItems of {@link Rule}: typebox looks for doubles also in lists that are longer than allowed, and takes a second there. */
+function doubleWords({ apiGroups, resources, verbs }: PluginRule): readonly string[] {
+  return Object.entries({ apiGroups, resources, verbs }).flatMap(([name, list]) =>
+    new Set<string>(list).size === list.length ? [] : [name],
+  );
 }
 
 export function rightsOf({ apiGroups, resources, verbs }: PluginRule): readonly Right[] {

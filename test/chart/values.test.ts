@@ -21,6 +21,13 @@ function plugins(rule: object, more: object = {}, name = "search"): object {
   };
 }
 
+/** Of 128 pairs of API group and resource, which no row of the table refuses. */
+function manyPairs(number: number): object {
+  const apiGroups = Array.from({ length: 8 }, (_, at) => `g${at}.example.com`);
+  const resources = Array.from({ length: 16 }, (_, at) => `kinds-${number}-${at}`);
+  return { apiGroups, resources, verbs: ["get"] };
+}
+
 describe("the schema", () => {
   test.each([
     [{ agent: { replica: 2 } }, "replica"],
@@ -52,6 +59,9 @@ describe("the schema", () => {
     [{ plugins: { search: { version: "1", operations: { act: { enabled: true, tier: "mutating" } } } } }, "rules"],
     [plugins({ ...READ, resources: ["*"] }), "resources"],
     [plugins(READ, { scope: "cluster" }), "scope"],
+    [plugins({ ...READ, resources: ["pods", "pods"] }), "resources"],
+    [plugins({ ...READ, apiGroups: ["apps", "apps"] }), "apiGroups"],
+    [plugins({ ...READ, verbs: ["get", "get"] }), "verbs"],
     [plugins({ ...READ, verbs: ["impersonate"] }), "verbs"],
     [
       {
@@ -214,6 +224,24 @@ describe("a combination that cannot work is refused with what to do", () => {
       plugins({ ...READ, verbs: ["delete"] }, { tier: "read-only" }),
       {},
       "tier is read-only",
+    ],
+    [
+      "a plugin that deletes unasked",
+      plugins({ ...READ, verbs: ["delete"] }),
+      {},
+      "the operation's tier is mutating, and must be destructive",
+    ],
+    [
+      "a plugin that takes addresses",
+      plugins({ ...READ, apiGroups: [""], resources: ["services"], verbs: ["patch"] }, { tier: "destructive" }),
+      {},
+      "plugins.search.operations.act.rules may not have patch on services: it takes addresses",
+    ],
+    [
+      "a plugin with more rights than any needs",
+      plugins(READ, { rules: Array.from({ length: 3 }, (_, at) => manyPairs(at)) }),
+      {},
+      "plugins.search: its rules have more than 256 pairs of API group and resource in all operations together",
     ],
     ["a plugin without memory", { ...plugins(READ), operator: {} }, {}, "operator.resources.limits.memory=416Mi"],
     ["latest", { image: { tag: "latest" } }, {}, "a restart cannot change what runs"],

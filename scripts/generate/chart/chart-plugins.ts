@@ -1,7 +1,15 @@
-import { REFUSALS, Rule } from "../../../src/plugins/rules.ts";
+import { MAX_PAIRS, PAIRS_WORDS, REFUSALS, Rule } from "../../../src/plugins/rules.ts";
 import { MEMORY_OF_PLUGIN, MEMORY_WITH_PLUGINS } from "../../../src/plugins/values.ts";
 import { MAX_OPERATIONS, Name, RESERVED_NAMES, TIERS, Version } from "../../../src/plugins/words.ts";
 import { leaf } from "./chart-value.ts";
+
+/** A word twice costs helm as much as another. The others look for it in their code. */
+const RULE = {
+  ...Rule,
+  properties: Object.fromEntries(
+    Object.entries(Rule.properties).map(([name, list]) => [name, { ...list, uniqueItems: true }]),
+  ),
+};
 
 const OPERATION = {
   type: "object",
@@ -10,7 +18,7 @@ const OPERATION = {
   properties: {
     enabled: { type: "boolean" },
     tier: { type: "string", enum: TIERS },
-    rules: { type: "array", minItems: 1, maxItems: 16, items: Rule },
+    rules: { type: "array", minItems: 1, maxItems: 16, items: RULE },
   },
 };
 
@@ -60,6 +68,12 @@ export function pluginRefusal(): string {
 {{- end -}}
 {{- end -}}
 {{- $refused -}}
+{{- end -}}
+{{/* Given how many pairs of API group and resource the rules of a plugin have: why these are too many. Empty: they are not. */}}
+{{- define "sallyport.pluginExcess" -}}
+{{- if gt (int .) ${MAX_PAIRS} -}}
+${PAIRS_WORDS}
+{{- end -}}
 {{- end -}}
 {{/* The least memory of the operator with plugins, in MiB. */}}
 {{- define "sallyport.memoryWithPlugins" -}}

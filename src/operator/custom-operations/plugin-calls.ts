@@ -1,6 +1,6 @@
 import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
-import type { Patch } from "../../kube/client/client-options.ts";
+import type { DeleteOptions, Patch } from "../../kube/client/client-options.ts";
 import { AnswerTooLarge } from "../../kube/client/exchange.ts";
 import type { DynamicObject, NewObject, ObjectKey, Resource } from "../../kube/objects/resource.ts";
 import { isCovered, type PluginRule } from "../../plugins/rules.ts";
@@ -106,8 +106,11 @@ export class PluginCalls {
         const options = subresource === undefined ? {} : { subresource };
         return this.#change(() => client.patch(resource, key, patch, options, signal)).then(shown);
       }
-      case "delete":
-        return this.#change(() => client.delete(resource, key, {}, signal)).then(() => undefined);
+      case "delete": {
+        // What the object owns goes with it. The default of some kinds (jobs, replication controllers) lets their pods run on.
+        const options: DeleteOptions = { propagationPolicy: "Background" };
+        return this.#change(() => client.delete(resource, key, options, signal)).then(() => undefined);
+      }
       case "podLogs":
         return client.podLogs(key, { ...call.log, limitBytes: LOG_BYTES }, signal);
     }

@@ -104,6 +104,26 @@ test.each<readonly [string, object, object | string | undefined, string, RegExp]
     "UnknownOperation",
     /may not have get on secrets/,
   ],
+  [
+    "values with more rights than any plugin needs",
+    values({
+      rules: ["a", "b", "c"].map((letter) => ({
+        apiGroups: [1, 2, 3, 4, 5, 6].map((at) => `g${at}.example.com`),
+        resources: Array.from({ length: 16 }, (_, at) => letter.repeat(at + 1)),
+        verbs: ["get"],
+      })),
+    }),
+    image(),
+    "UnknownOperation",
+    /the rules of search have more than 256 pairs of API group and resource/,
+  ],
+  [
+    "values that let it delete unasked",
+    values({ rules: [RULE, { ...READS, verbs: ["delete"] }] }),
+    image(),
+    "UnknownOperation",
+    /may not have delete on pods: the operation's tier is mutating, and must be destructive/,
+  ],
 ])("%s: the operation cannot run, and the words say why", async (_, enabled, metadata, reason, words) => {
   const found = await catalogue(enabled, metadata);
   expect(found.findOperation("search/reindex")).toBeUndefined();

@@ -101,7 +101,7 @@ test("an operation ends at its time limit, and words that are not declared are d
 
 const YAML = `name: tools
 version: 0.1.0
-tier: mutating
+tier: destructive
 description: For a test.
 operations:
   - name: act
@@ -156,6 +156,24 @@ test("what a customer's admission policies refuse to a plugin is refused in a dr
   expect(await read("pod lone", ".metadata.deletionTimestamp")).toBe("");
   expect(await type(allowed, "act", "--apply")).toMatchObject({ code: 0 });
   expect(await read("deployment web", ".spec.replicas")).toBe("3");
+});
+
+test("what it deletes goes with what it owns; a dry run deletes nothing", async () => {
+  await cluster().kubectl(["create", "job", "once", "--image=example.com/once:1"]);
+  const jobs = `{ group: "batch", version: "v1", plural: "jobs" }`;
+  const remove = await acting(
+    "remove",
+    `await client.delete(${jobs}, { namespace: "default", name: "once" }); return {};`,
+  );
+  const yaml = YAML.replace(`[""], resources: [pods]`, "[batch], resources: [jobs]");
+  await writeFile(join(remove, "plugin.yaml"), yaml);
+  const left = async () => (await cluster().kubectl(["get", "jobs", "-o", "jsonpath={..metadata.name}"])).stdout;
+  const dry = await type(remove, "act");
+  expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining("jobs/once?dryRun=All")]);
+  expect(await left()).toBe("once");
+  expect(await type(remove, "act", "--apply")).toMatchObject({ code: 0 });
+  // By the default of jobs it would wait here for what orphans its pods.
+  expect(await left()).toBe("");
 });
 
 test("a loop without an end is ended at the time limit, and by a signal", async () => {

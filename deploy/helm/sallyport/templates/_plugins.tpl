@@ -54,9 +54,20 @@
 {{- end -}}
 
 {{- define "sallyport.pluginGuards" -}}
-{{/* First: what follows looks at each right of each operation, of which larger values have millions. */}}
+{{/* These two first: what follows looks at each right of each operation, of which larger values have millions. */}}
 {{- if gt (len (include "sallyport.pluginTable" .)) 100000 -}}
 {{- fail "plugins hold more than 100000 characters of rules, which is more than the operator can be given: switch operations off that you do not need." -}}
+{{- end -}}
+{{- range $plugin, $of := include "sallyport.pluginTable" . | fromJson -}}
+{{- $pairs := 0 -}}
+{{- range $of.operations -}}
+{{- range .rules -}}
+{{- $pairs = add $pairs (mul (len .apiGroups) (len .resources)) -}}
+{{- end -}}
+{{- end -}}
+{{- with include "sallyport.pluginExcess" $pairs -}}
+{{- fail (printf "plugins.%s: its rules %s." $plugin .) -}}
+{{- end -}}
 {{- end -}}
 {{- $reserved := include "sallyport.reservedNames" . | fromJsonArray -}}
 {{- $roles := list -}}

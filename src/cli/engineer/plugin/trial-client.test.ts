@@ -45,6 +45,13 @@ it("sends each change as a dry run, and says each request", async () => {
   ]);
 });
 
+it("says dryRun in the body of a deletion, because the API server does not read the query of one with a body", async () => {
+  const bodies: unknown[] = [];
+  const { client } = trial(false, ({ body }) => bodies.push(JSON.parse(body ?? "")) && {});
+  await client.delete(CONFIG_MAPS, KEY, { propagationPolicy: "Background" }, signal);
+  expect(bodies).toMatchObject([{ kind: "DeleteOptions", propagationPolicy: "Background", dryRun: ["All"] }]);
+});
+
 it("really changes when it is told to", async () => {
   const { client, sent } = trial(true);
   await client.patch(CONFIG_MAPS, KEY, { type: "json", body: [{ op: "remove", path: "/data/a" }] }, {}, signal);

@@ -130,8 +130,11 @@ describe("the values of an image's plugins", () => {
       resources: Array.from({ length: 16 }, (__, n) => `a${"x".repeat(60)}${at}${n}`),
       verbs: ["get"],
     }));
-    const operations = Array.from({ length: 10 }, (_, at) => ({ ...operation, name: `reindex-${at}`, rules: long }));
-    const metadata = { ...metadataOf("search"), operations };
-    expect(() => valuesOf([{ name: "search", metadata, bundle: null }])).toThrow("larger than 64 KiB");
+    const plugins = Array.from({ length: 5 }, (_, at) => {
+      const name = `search-${at}`;
+      return { name, metadata: { ...metadataOf(name), operations: [{ ...operation, rules: long }] }, bundle: null };
+    });
+    expect(Object.keys(valuesOf(plugins.slice(0, 3)))).toHaveLength(3);
+    expect(() => valuesOf(plugins)).toThrow("larger than 64 KiB");
   });
 });

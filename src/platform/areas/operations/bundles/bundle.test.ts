@@ -203,6 +203,31 @@ onEachDatabase(
       expect(findOperation(await catalogueOf(world.platform.db, project), "shop", "reindex")).toBeDefined();
     });
 
+    it.each<[string, () => object, RegExp]>([
+      [
+        "rules that multiply",
+        () => {
+          const resources = Array.from({ length: 16 }, (_, at) => `k${at}s`);
+          const apiGroups = Array.from({ length: 8 }, (_, at) => `g${at}`);
+          const rules = Array.from({ length: 7 }, () => ({ apiGroups, resources, verbs: ["get"] }));
+          const operations = Array.from({ length: 64 }, (_, at) => ({ name: `o${at}`, rules }));
+          return { ...plugin, module: "plugin.mjs", operations };
+        },
+        /more than 256 pairs of API group and resource in all operations/,
+      ],
+      [
+        "a hundred thousand values",
+        () => metadata({ homepage: Array.from({ length: 100_000 }, () => 0) }),
+        /^has more than 16384 values$/,
+      ],
+    ])("of an archive with %s is refused in words", async (_, content, words) => {
+      const { upload, register } = await newProject();
+      await upload("shop", archive(content()));
+      const { status, body } = await register();
+      expect([status, body.code]).toEqual([400, "PLUGIN_METADATA_INVALID"]);
+      expect(body.context.issues).toContainEqual(expect.objectContaining({ message: expect.stringMatching(words) }));
+    });
+
     it("has no built-in's name, and a project has at most 64", async () => {
       const { call, upload, register } = await newProject();
       expect((await call("POST", `${path}/upload-url`, { name: "kubernetes" })).body.code).toBe("NAME_TAKEN");

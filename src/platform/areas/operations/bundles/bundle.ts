@@ -3,7 +3,13 @@ import { Check, Errors } from "typebox/schema";
 import type { PluginOperation } from "../../../../contract/operations/builtin-plugins.ts";
 import { PluginName, PluginVersion, type Tier, TierWord } from "../../../../contract/operations/operations.ts";
 import { FreeMap, HumanText } from "../../../../contract/wire/schema.ts";
-import { hasModule, MODULE_FILE, type PluginMetadata, readPluginMetadata } from "../../../../plugins/metadata.ts";
+import {
+  hasModule,
+  MODULE_FILE,
+  metadataExcess,
+  type PluginMetadata,
+  readPluginMetadata,
+} from "../../../../plugins/metadata.ts";
 import { schemaFaults } from "../../../../plugins/params-schema.ts";
 import { PatternJudge } from "../../../../plugins/stranger-pattern.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../../kernel/errors.ts";
@@ -45,6 +51,9 @@ export function readMetadata(
   { name, version, tier }: Registration,
   files?: ReadonlySet<string>,
 ): PluginOperation[] {
+  // The request's schema bounds the metadata of a body, and nothing else that of an archive.
+  const excess = metadataExcess(metadata);
+  if (excess !== undefined) throw unfit([{ path: "metadata", message: excess }]);
   if (hasModule(metadata)) return readRunnable(metadata, { name, version, tier }, files);
   const issues = isMetadata(metadata)
     ? [...contentIssues(metadata, { name, version }), ...programIssues(metadata, files)]
