@@ -127,7 +127,11 @@ function outcome(it: RolloutWorld): object {
       name: metadata.name,
       state: status?.state,
       rolledBackTo: status?.rolledBackTo,
-      conditions: status?.conditions
+      // Exchanged content is found before a plan that is too old is made again, or by that plan: a crash decides which.
+      conditions: (status?.conditions?.some(({ reason }) => reason === "ContentChanged") === true
+        ? []
+        : status?.conditions
+      )
         // How long another one ran, or a hold lasted, which a crash changes, says whether it was seen to wait.
         ?.filter(({ reason }) => !HOLDS.includes(reason))
         .map(({ type, status, reason }) => `${type} ${status} ${reason}`)

@@ -25,7 +25,7 @@ const images = { base: writeBase(join(folder, "base")), tool: writeTool(folder),
 
 /** The builder works on real time. */
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 1000; tries += 1) {
+  for (let tries = 0; tries < 5_000; tries += 1) {
     const found = await look();
     if (found !== undefined) return found;
     await delay(20);
