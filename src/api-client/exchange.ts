@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
+import { withoutPackets } from "../base/without-packets.ts";
 import { type ApiError, readErrorObject, transportError } from "./api-error.ts";
-import { readWhole, type Transport, type WireAnswer, type WireRequest, withoutPackets } from "./transport.ts";
+import { readWhole, type Transport, type WireAnswer, type WireRequest } from "./transport.ts";
 
 /** One HTTP request, ready to be sent. */
 export interface Outgoing extends WireRequest {

@@ -13,9 +13,6 @@ export interface WireAnswer {
   readonly body: AsyncIterable<Buffer>;
 }
 
-/** Of one failure: a chain of causes may be a ring. */
-const MAX_CAUSES = 10;
-
 /** How the client's requests are sent: by Node's own client, or by undici. Neither follows a redirect. */
 export interface Transport {
   /** Any status is an answer; only the network rejects. The caller's signal is the time limit, to the body's last byte. */
@@ -34,16 +31,4 @@ export async function readWhole(body: AsyncIterable<Buffer>, maxBytes: number): 
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-/**
- * A transport's failure without the bytes that its parser has stopped at: `rawPacket` of Node, `data` of undici. A server or
- * a proxy may echo the request there, and `console.error` prints an error with its causes.
- */
-export function withoutPackets(failure: unknown): unknown {
-  for (let each = failure, depth = 0; each instanceof Error && depth < MAX_CAUSES; each = each.cause, depth += 1) {
-    Reflect.deleteProperty(each, "rawPacket");
-    Reflect.deleteProperty(each, "data");
-  }
-  return failure;
 }

@@ -1,8 +1,9 @@
 import * as openid from "openid-client";
 import { systemClock } from "../base/clock.ts";
 import { isLoopbackHost } from "../base/loopback.ts";
+import { withoutPackets } from "../base/without-packets.ts";
 import { baseOf, defaultTransport } from "./options.ts";
-import { readWhole, type Transport, withoutPackets } from "./transport.ts";
+import { readWhole, type Transport } from "./transport.ts";
 
 /** What a user's sign-in gives. Both are secrets. */
 export interface UserTokens {

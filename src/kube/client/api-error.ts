@@ -1,3 +1,4 @@
+import { withoutPackets } from "../../base/without-packets.ts";
 import { isWrapped, unwrap } from "../projection/envelope.ts";
 import { Interner } from "../projection/interner.ts";
 import { ProtobufInput } from "../projection/protobuf.ts";
@@ -125,7 +126,7 @@ export function errorFromStatus(request: string, status: Status): ApiError {
 /** From a failure below HTTP. */
 export function networkError(request: string, cause: unknown): ApiError {
   const text = cause instanceof Error ? causeText(cause) : String(cause);
-  return new ApiError(`${request}: ${text}`, { status: 0, reason: NETWORK_ERROR, cause });
+  return new ApiError(`${request}: ${text}`, { status: 0, reason: NETWORK_ERROR, cause: withoutPackets(cause) });
 }
 
 /** Both forms of RFC 9110 §10.2.3: seconds, or a date. Milliseconds; undefined when unusable. */

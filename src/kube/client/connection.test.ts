@@ -1,10 +1,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { resources } from "../objects/resource.ts";
+import { ApiError } from "./api-error.ts";
+import { Client } from "./client.ts";
 import { type Connection, connect } from "./connection.ts";
 import { TokenFile } from "./credentials.ts";
 import { proxyFor } from "./proxy.ts";
@@ -113,6 +117,31 @@ describe("a connection", () => {
     expect(server.seen.slice(0, 3)).toEqual(["Bearer one", "Bearer other", "Bearer one"]);
     // Not always one: the next request may be sent before the last one's socket is known to be free.
     expect(server.sockets.size).toBeLessThanOrEqual(2);
+  });
+
+  test("a server that echoes the request in a broken answer brings no token into the error", async () => {
+    const seen: string[] = [];
+    const echo = createSocketServer((socket) =>
+      socket.on("data", (request: Buffer) => {
+        seen.push(request.toString());
+        socket.end(`HTTP/9.9 ${request.toString()}`);
+      }),
+    );
+    await new Promise<void>((resolve) => echo.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(echo.address() as AddressInfo).port}`;
+    const broken = await connect({ explicit: { server: url, token: "canary-token" } }, new FakeClock());
+    try {
+      const asked = new Client(broken).get(resources.pods, { namespace: "a", name: "b" }, signal);
+      const error: unknown = await asked.catch((reason: unknown) => reason);
+      expect(seen.join()).toContain("Bearer canary-token");
+      expect(error).toBeInstanceOf(ApiError);
+      const printed = inspect(error, { depth: 10, showHidden: true });
+      expect(printed).toContain("cause");
+      expect(printed).not.toContain("canary-token");
+    } finally {
+      await broken.close();
+      echo.close();
+    }
   });
 
   test("opens streams on sockets of their own", async () => {

@@ -132,7 +132,7 @@ test.each<readonly [string, object, object | string | undefined, string, RegExp]
   expect(found.findOperation("kubernetes/scale")).toBeDefined();
 });
 
-test("what nothing enables is unknown and destructive; our own commands keep their tier, whatever the values say", async () => {
+test("what nothing enables is unknown and destructive; our own commands keep their tier, also against the values", async () => {
   const found = await catalogue(
     {
       ...values(),
