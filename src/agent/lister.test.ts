@@ -3,6 +3,7 @@ import { ApiError } from "../api-client/api-error.ts";
 import type { SyncDeployment } from "../contract/deployments/sync.ts";
 import { type TriggeredSource, triggered } from "../kube/controller/sources.ts";
 import { type ListedCommand, readListedCommand } from "./commands/listed-command.ts";
+import type { ListedDeployment } from "./deployments/listed-deployment.ts";
 import { Snapshot } from "./kernel/snapshot.ts";
 import { ALL, Lister, type Snapshots } from "./lister.ts";
 import { COMMAND, commandRecord, context, DEPLOYMENT, forever, pendingRequest, REQUEST } from "./testing/sample.ts";
@@ -42,7 +43,13 @@ function lister(levels: Levels, accepts = () => true) {
     return value as never;
   };
   const platform = {
-    sync: { list: async () => answer({ deployments: levels.deployments }) },
+    sync: {
+      list: async () => {
+        const page = answer({ deployments: levels.deployments });
+        duringList();
+        return page;
+      },
+    },
     accessRelay: { pending: async () => answer({ requests: levels.requests, closed: [] }) },
     commands: {
       list: async () => {
@@ -102,6 +109,28 @@ describe("the lister", () => {
     await read(ALL);
     expect(snapshots.deployments.size).toBe(0);
     expect(triggeredKeys).toContain(`deployments: ${DEPLOYMENT}`);
+  });
+
+  test("lists again what an answer has changed meanwhile: which of the two is older is not known", async () => {
+    const levels = { ...nothing, deployments: [deployment, deployment] as unknown[] };
+    const { snapshots, triggeredKeys, during, read } = lister(levels);
+    const again = `lister: ${ALL}`;
+    await read(ALL);
+    const known = snapshots.deployments.get(DEPLOYMENT) as ListedDeployment;
+    expect(triggeredKeys).not.toContain(again);
+    during(() => snapshots.deployments.update({ ...known }));
+    await read(ALL);
+    expect(triggeredKeys).not.toContain(again);
+    during(() => snapshots.deployments.update({ ...known, status: "updating" }));
+    await read(ALL);
+    expect(triggeredKeys.filter((each) => each === again)).toHaveLength(1);
+    levels.deployments = [];
+    during(() => snapshots.deployments.update({ ...known }));
+    await read(ALL);
+    expect(triggeredKeys.filter((each) => each === again)).toHaveLength(2);
+    during(() => undefined);
+    await read(ALL);
+    expect([snapshots.deployments.size, triggeredKeys.filter((each) => each === again)]).toEqual([0, [again, again]]);
   });
 
   test("takes the good items beside bad ones, which are counted", async () => {

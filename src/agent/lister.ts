@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { pages } from "../api-client/pages.ts";
 import type { ReconcileContext, Result } from "../kube/controller/controller.ts";
 import type { TriggeredSource } from "../kube/controller/sources.ts";
@@ -93,6 +94,11 @@ export class Lister {
       triggers.lister.trigger(`requests/${id}`);
       triggers.lister.trigger(`sessions/${id}`);
     }
+    // Those that an answer has changed meanwhile. Where the list says otherwise, only another list says which one is older.
+    const read = new Set(listed);
+    const kept = snapshots.deployments.values().filter((each) => !read.has(each));
+    const isDoubtful = kept.some((each) => !listed.some((item) => isDeepStrictEqual(item, each)));
+    if (isDoubtful) triggers.lister.trigger(ALL);
   }
 
   async #commands(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {

@@ -215,14 +215,14 @@ describe("a tunnel that", () => {
     await killTunnel();
     expect(await beats.ended).not.toBe(0);
     expect(await session.cli.ended).toBe(6);
-    expect(session.cli.error).toContain(`sallyport debug attach ${session.id} --accept-new-tunnel KEY`);
+    expect(session.cli.error).toContain(`sallyport debug attach ${session.id} --accept-new-tunnel=KEY`);
     const [, read = ""] = /^ +(kubectl get dbg .*)$/m.exec(session.cli.error) ?? [];
     const before = /tunnel key: +(\S{43}),/.exec(session.cli.error)?.[1];
     const key = await eventually(
       () => hands.approver(read),
       (told) => told !== before,
     );
-    exec = await engineer.attach(session, "--accept-new-tunnel", key);
+    exec = await engineer.attach(session, `--accept-new-tunnel=${key}`);
     expect((await exec.kubectl(current(), "exec", pod, "--", "sh", "-c", "echo again")).out).toBe("again\n");
   });
 

@@ -39,6 +39,8 @@ class World {
   refuseWith: ApiError | undefined;
   /** What the platform answers that it has, other than what was reported. */
   knows: Partial<DeploymentState> = {};
+  /** While a report is on its way. */
+  during: () => void = () => undefined;
   /** Calls that go well before it refuses. */
   takes = 0;
   renewed = true;
@@ -176,6 +178,7 @@ class World {
           const isRefused = !this.refusesResources || body.observedInventoryBatches !== undefined;
           if (this.refuseWith !== undefined && isRefused && this.takes-- <= 0) throw this.refuseWith;
           this.bodies.push(body);
+          this.during();
           this.done.push(`report ${body.state.status}${body.session === undefined ? "" : " under lease"}`);
           return {
             success: true,
@@ -244,6 +247,20 @@ describe("a deployment", () => {
     // From before the release was promoted: the platform takes it for no end of that release's setup.
     expect([early?.operationId, early?.state.error]).toEqual([null, undefined]);
     expect(told?.state.error).toMatchObject({ code: "RUNNER_DISABLED", message: expect.stringContaining("rel_2") });
+  });
+
+  test("that a list has changed while a report was on its way stays as the list has it, and is listed again", async () => {
+    await world.run();
+    world.during = () => void world.snapshot.replace("all", [{ ...listed, status: "update-pending" }]);
+    await world.run();
+    expect(world.done).toContain("relist");
+    expect(world.snapshot.get(DEPLOYMENT)?.status).toBe("update-pending");
+    world.done.length = 0;
+    world.during = () => void world.snapshot.replace("all", [{ ...listed, status: "running" }]);
+    world.snapshot.replace("all", [{ ...listed, status: "running" }]);
+    world.clock.advance(60_000);
+    await world.run();
+    expect(world.done).toEqual(["renew", "report running under lease"]);
   });
 
   test("is renewed and reported every minute", async () => {

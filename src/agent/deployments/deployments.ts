@@ -42,8 +42,6 @@ const LOCKED = "an earlier agent process holds the deployment there: the lease e
 export interface DeploymentPorts extends DeploymentObjectPorts, ReportSenderPorts {
   readonly resources: Pick<ResourceReports, "next" | "changed" | "forget" | "exceeded"> &
     ReportSenderPorts["resources"];
-  /** Asks for the platform's list again. */
-  readonly relist: () => void;
 }
 
 export interface DeploymentsOptions {

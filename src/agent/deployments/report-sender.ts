@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Clock } from "../../base/clock.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION, type DeploymentState } from "../../contract/deployments/deployment-state.ts";
@@ -20,6 +21,8 @@ import type { ReportPace } from "./report-pace.ts";
 export interface ReportSenderPorts extends Pick<DeploymentObjectPorts, "missing" | "offered"> {
   readonly platform: Pick<Platform["sync"], "reconcile">;
   readonly resources: Pick<ResourceReports, "acknowledged" | "withoutRefused">;
+  /** Asks for the platform's list again. */
+  readonly relist: () => void;
 }
 
 export interface ReportSenderOptions {
@@ -117,7 +120,9 @@ export class ReportSender {
       pace.lookAtMs = clock.monotonicMs();
     }
     // Also without a runner: what is wanted here and not installed is told as that, from the next report on.
-    snapshot.update(afterAnswer(listed, current));
+    // A list that came meanwhile says otherwise: which of the two is older, only another list says.
+    if (isDeepStrictEqual(snapshot.get(id), listed)) snapshot.update(afterAnswer(listed, current));
+    else ports.relist();
     // More steps that may not be skipped follow at once.
     const moves = current.status !== listed.status && current.status !== "running";
     if (moves && (isRunner || listed.model === "push")) pace.reportAtMs = 0;

@@ -69,7 +69,7 @@ long(
       () => status(session),
       (now) => now?.tunnel?.instance === "tunnel-2",
     );
-    const again = await attachSession(at, session, ["--accept-new-tunnel", seen?.tunnel?.key ?? ""]);
+    const again = await attachSession(at, session, [`--accept-new-tunnel=${seen?.tunnel?.key}`]);
     expect((await worksAgain(again)).code).toBe(0);
     await again.close();
     await eventually(

@@ -61,7 +61,7 @@ it("two terminals at once, a shell without one and a tunnel that is killed are o
   tunnel = await at.startTunnel("tunnel-1");
   expect(await session.cli.ended).toBe(6);
   const { key } = (await status(session))?.tunnel ?? {};
-  const again = await attachSession(at, session, ["--accept-new-tunnel", key ?? ""]);
+  const again = await attachSession(at, session, [`--accept-new-tunnel=${key}`]);
   const after = await eventually(
     () => again.kubectl(["exec", "api-0", "--", "echo", "after"]),
     ({ code }) => code === 0,

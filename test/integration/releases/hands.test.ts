@@ -152,7 +152,11 @@ describe("a plan", () => {
         () => hands.plan(intent, signal()),
         ({ problems }) => problems[0]?.message.includes("sallyport-plan-accounts") === true,
       );
-      expect(await world.read(configMap(shop, PROBE, {}))).toBeUndefined();
+      // The garbage collector ends its deletion.
+      await eventually(
+        async () => ({ probe: await world.read(configMap(shop, PROBE, {})) }),
+        ({ probe }) => probe === undefined,
+      );
     } finally {
       await world.policy(true);
     }

@@ -135,7 +135,12 @@ async function report({ metadata: { name } }: Rollout, status: RolloutStatus): P
 }
 
 const AT = "2026-01-01T12:00:00Z";
-const RUNS = { startedAt: AT, until: "2026-01-01T13:00:00Z" };
+let starts = 0;
+/** One runs at a time: what has begun last is what is installed. */
+function runs(): Pick<RolloutStatus, "startedAt" | "until"> {
+  starts += 1;
+  return { startedAt: new Date(Date.parse(AT) + starts * 1_000).toISOString(), until: "2026-01-01T13:00:00Z" };
+}
 const PLANNED = `sha256:${"c".repeat(64)}`;
 const plan = { create: 1, change: 0, prune: 0, unchanged: 0 };
 const resource = (resourceId: string, state: "running" | "failed", message = "") => ({
@@ -147,7 +152,7 @@ const resource = (resourceId: string, state: "running" | "failed", message = "")
 async function carriedOut(rollout: Rollout, ...ids: readonly string[]): Promise<void> {
   await report(rollout, { state: "Planning" });
   await report(rollout, { state: "Queued", plan, plannedDigest: PLANNED });
-  await report(rollout, { state: "Applying", ...RUNS, wave: 0, waves: 1 });
+  await report(rollout, { state: "Applying", ...runs(), wave: 0, waves: 1 });
   await report(rollout, { state: "Pruning" });
   const resources = ids.map((id) => resource(id, "running"));
   await report(rollout, { state: "Succeeded", finishedAt: AT, resources });
@@ -172,7 +177,7 @@ test("a promoted release becomes a content and a rollout, waits for the customer
   const waiting = await deployment((found) => errorOf(found) === "APPROVAL_PENDING");
   expect(waiting.status).toBe("update-pending");
   await report(rollout, { state: "Queued" });
-  await report(rollout, { state: "Applying", ...RUNS, wave: 0, waves: 1 });
+  await report(rollout, { state: "Applying", ...runs(), wave: 0, waves: 1 });
   await deployment(({ status, error }) => status === "updating" && error === null);
   await report(rollout, { state: "Pruning", resources: [resource("web", "running")] });
   await report(rollout, { state: "Succeeded", finishedAt: AT });
@@ -191,7 +196,7 @@ test("an agent that is started anew in the middle makes no second rollout, and g
   await deployment((found) => errorOf(found) === "APPROVAL_PENDING");
   await agent.stop();
   await report(rollout, { state: "Queued" });
-  await report(rollout, { state: "Applying", ...RUNS, wave: 0, waves: 1 });
+  await report(rollout, { state: "Applying", ...runs(), wave: 0, waves: 1 });
   agent = world.startAgent("agent-2", ON, render);
   await deployment(({ status }) => status === "updating");
   await report(rollout, { state: "Pruning" });
@@ -248,7 +253,7 @@ test("one that was rolled back fails with what ran before, and is tried again as
   const rollout = await rolloutOf(releaseId);
   await report(rollout, { state: "Planning" });
   await report(rollout, { state: "Queued", plan, plannedDigest: PLANNED });
-  await report(rollout, { state: "Applying", ...RUNS, wave: 0, waves: 2 });
+  await report(rollout, { state: "Applying", ...runs(), wave: 0, waves: 2 });
   // Its failure is told as the end of work that was told.
   await deployment(({ status }) => status === "updating");
   await report(rollout, { state: "RollingBack", resources: [resource("web", "failed", "image cannot be pulled")] });
@@ -337,7 +342,7 @@ test("a deletion is a rollout of its own; what it leaves is for a person", async
   await report(removal, { state: "AwaitingApproval", plan: { ...plan, create: 0, prune: 1 }, plannedDigest: PLANNED });
   await deployment((found) => found.status === "delete-pending" && errorOf(found) === "APPROVAL_PENDING");
   await report(removal, { state: "Queued" });
-  await report(removal, { state: "Applying", ...RUNS });
+  await report(removal, { state: "Applying", ...runs() });
   await deployment(({ status }) => status === "deleting");
   await report(removal, { state: "Pruning", resources: [resource("web", "running")] });
   const message = "1 stay: PersistentVolumeClaim/shop/data: a volume claim is never deleted";

@@ -257,8 +257,8 @@ onEachDatabase("sallyport debug", (world) => {
     // The session is there still; the key of the first is no word for the second.
     const attach = (key: readonly string[]) => type(["attach", id, ...key], { env, runShell: async () => undefined });
     expect((await attach([])).code).toBe(6);
-    expect((await attach(["--accept-new-tunnel", one.pin])).code).toBe(6);
-    const accepted = await attach(["--accept-new-tunnel", other.pin]);
+    expect((await attach([`--accept-new-tunnel=${one.pin}`])).code).toBe(6);
+    const accepted = await attach([`--accept-new-tunnel=${other.pin}`]);
     expect(accepted.code, accepted.error).toBe(0);
     expect(accepted.error).toContain(`tunnel key:  ${other.pin}`);
   });
@@ -375,6 +375,12 @@ describe("sallyport debug, typed wrongly", () => {
     [["open", "--request", "../../etc/passwd", "--print-kubeconfig"], "ar_…"],
     [["attach", "../x", "--print-kubeconfig"], "dbg_…"],
     [["attach", `dbg_${"a".repeat(28)}`, "--accept-new-tunnel", "short"], "43 characters"],
+    // A key may begin like an option, which is why every page writes the `=`.
+    [
+      ["attach", `dbg_${"a".repeat(28)}`, "--accept-new-tunnel", `-${"a".repeat(42)}`],
+      "use '--accept-new-tunnel=-XYZ'",
+    ],
+    [["attach", `dbg_${"a".repeat(28)}`, `--accept-new-tunnel=-${"a".repeat(42)}`], "no terminal"],
     [["stop"], "dbg_…"],
     [["status", "a", "b"], "too many words"],
     [["verify"], "usage"],

@@ -38,12 +38,12 @@ Exit codes:
 ${describeExitCodes()}
 `;
 
-const ATTACH = `usage: sallyport debug attach ID [--print-kubeconfig] [--accept-new-tunnel KEY]
+const ATTACH = `usage: sallyport debug attach ID [--print-kubeconfig] [--accept-new-tunnel=KEY]
 
 Connects again to a session that was opened on this machine, as after a restart of it. What was open then is lost.
 
   --print-kubeconfig        instead of a shell: prints the kubeconfig's path, and serves until Ctrl-C
-  --accept-new-tunnel KEY   when the tunnel's key is another than at first: KEY is what the customer reads, by phone, with
+  --accept-new-tunnel=KEY   when the tunnel's key is another than at first: KEY is what the customer reads, by phone, with
                             kubectl get dbg dbg-… -n sallyport-grants -o jsonpath={.status.tunnel.key}
 
 ${COMMON}

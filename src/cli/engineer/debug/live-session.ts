@@ -192,7 +192,7 @@ class TunnelChanged extends FriendlyError {
 it. Ask the customer, by phone, to read the key of the tunnel that serves now:
   ${read}
 and go on with what they say, or stop:
-  sallyport debug attach ${id} --accept-new-tunnel KEY
+  sallyport debug attach ${id} --accept-new-tunnel=KEY
   sallyport debug stop ${id}`,
       { exitCode: EXIT_CODES.conflict.code },
     );
