@@ -18,3 +18,20 @@ test.each<[string, readonly object[], string | undefined]>([
   } as Rollout;
   expect(installedOf([rollout], () => undefined)).toMatchObject({ rollout: "duop-1", drift: [], notCompared });
 });
+
+test.each([0, 1])(
+  "of two that were made and have begun in one second the one that was asked for later is installed (%i)",
+  (first) => {
+    const one = (digit: number) =>
+      ({
+        metadata: { name: `duop-${digit}`, creationTimestamp: AT },
+        spec: {
+          contentName: `rel-${digit}`,
+          contentDigest: `sha256:${digit}`,
+          requestedAt: `2026-01-01T10:00:00.${digit}00Z`,
+        },
+        status: { state: "Succeeded", startedAt: AT } as RolloutStatus,
+      }) as Rollout;
+    expect(installedOf([one(first), one(1 - first)], () => undefined)).toMatchObject({ rollout: "duop-1" });
+  },
+);

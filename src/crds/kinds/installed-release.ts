@@ -32,8 +32,8 @@ function of(
   return { rollout, contentName, contentDigest };
 }
 
-/** One runs at a time: the later start is of the later one. Where both are in one second, the one that was made later. */
+/** One runs at a time: the later start is of the later one. Where both are in one second, the one that was made, then asked for, later. */
 function startOf(rollout: Rollout | undefined): string {
   const at = rollout?.status?.startedAt;
-  return at === undefined ? "" : `${at} ${rollout?.metadata.creationTimestamp}`;
+  return at === undefined ? "" : `${at} ${rollout?.metadata.creationTimestamp} ${rollout?.spec.requestedAt}`;
 }
