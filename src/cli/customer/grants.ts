@@ -18,8 +18,11 @@ export async function grantNamed(client: Client, { namespace, id }: Named, signa
   const grant = await client.get<AccessGrant>(accessGrants, { namespace, name }, signal);
   if (grant !== undefined) return grant;
   const rollout = await rolloutNamed(client, { namespace, id }, signal);
+  const deny = `kubectl patch rout ${name} -n ${namespace} --type=merge -p '{"spec":{"deniedReason":"WHY"}}'`;
   const isWhat =
-    rollout === undefined ? "" : `: it is a release, which kubectl patch decides; show ${name} has the line`;
+    rollout === undefined
+      ? ""
+      : `: it is a release, which kubectl patch decides; show ${name} has the line that approves it, and this one denies it:\n  ${deny}`;
   throw new FriendlyError(`there is no request ${name} in ${namespace}${isWhat}`, { exitCode: CODES.notFound });
 }
 

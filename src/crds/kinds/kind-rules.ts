@@ -6,6 +6,12 @@ export const STATUS_STAYS: Rule = {
   message: "status cannot be wiped",
 };
 
+/** On an object that ends: a yes after that would stand on record as the approval of what was denied. */
+export const SAID_IN_TIME: Rule = {
+  rule: "!has(oldSelf.status) || !has(oldSelf.status.finishedAt) || self.spec == oldSelf.spec",
+  message: "it is over: no word on it counts any more",
+};
+
 /** On the object: its name is made of `field` of its spec, as `objectName` makes it. */
 export function namedAfter(field: string): Rule {
   return {

@@ -13,7 +13,7 @@ import {
   Words,
 } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
-import { asAsked, namedAfter, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
+import { asAsked, namedAfter, SAID_IN_TIME, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
 import { MAX_RELEASE_OBJECTS, MAX_WAVES } from "./release-content.ts";
 
 export const ROLLOUT_ACTIONS = ["install", "update", "delete", "detach"] as const;
@@ -275,6 +275,7 @@ export const ROLLOUT = {
   rules: [
     namedAfter("rolloutId"),
     STATUS_STAYS,
+    SAID_IN_TIME,
     {
       rule:
         "!has(oldSelf.status) || !has(oldSelf.status.startedAt) || (has(self.spec.takeOver) == has(oldSelf.spec.takeOver) && " +

@@ -179,6 +179,14 @@ describe("a rollout", () => {
     expect(await report({ state: "Succeeded", finishedAt: UNTIL })).toEqual(passed);
     expect(await report({ state: "Planning" })).toEqual(refused("its end is final"));
     expect(await report(null as never)).toEqual(refused("status cannot be wiped"));
+    for (const spec of [
+      { approvedDigest: `sha256:${"a".repeat(64)}` },
+      { abortReason: "late" },
+      { deniedReason: "late" },
+    ]) {
+      expect(await objects.patch(ROLLOUT, name, { spec })).toEqual(refused("no word on it counts any more"));
+    }
+    expect(await objects.patch(ROLLOUT, name, { metadata: { labels: { kept: "yes" } } })).toEqual(passed);
   });
 
   test("runs for two hours at most", async () => {
