@@ -111,7 +111,7 @@ describe("the lister", () => {
     expect(triggeredKeys).toContain(`deployments: ${DEPLOYMENT}`);
   });
 
-  test("lists again what an answer has changed meanwhile: which of the two is older is not known", async () => {
+  test("lists again what an answer has changed while the list was on its way: which of the two is older is not known", async () => {
     const levels = { ...nothing, deployments: [deployment, deployment] as unknown[] };
     const { snapshots, triggeredKeys, during, read } = lister(levels);
     const again = `lister: ${ALL}`;

@@ -94,10 +94,12 @@ export class Lister {
       triggers.lister.trigger(`requests/${id}`);
       triggers.lister.trigger(`sessions/${id}`);
     }
-    // Those that an answer has changed meanwhile. Where the list says otherwise, only another list says which one is older.
+    // An answer has changed these while the list was on its way. Where the two differ, only another list says which is older.
     const read = new Set(listed);
     const kept = snapshots.deployments.values().filter((each) => !read.has(each));
-    const isDoubtful = kept.some((each) => !listed.some((item) => isDeepStrictEqual(item, each)));
+    const isDoubtful = kept.some(
+      (each) => !listed.some((item) => item.id === each.id && isDeepStrictEqual(item, each)),
+    );
     if (isDoubtful) triggers.lister.trigger(ALL);
   }
 

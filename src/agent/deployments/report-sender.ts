@@ -120,7 +120,7 @@ export class ReportSender {
       pace.lookAtMs = clock.monotonicMs();
     }
     // Also without a runner: what is wanted here and not installed is told as that, from the next report on.
-    // A list that came meanwhile says otherwise: which of the two is older, only another list says.
+    // Where a list has changed it while the report was on its way, only another list says which of the two is older.
     if (isDeepStrictEqual(snapshot.get(id), listed)) snapshot.update(afterAnswer(listed, current));
     else ports.relist();
     // More steps that may not be skipped follow at once.

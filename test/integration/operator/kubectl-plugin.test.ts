@@ -5,6 +5,7 @@ import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { argumentsOf } from "../../../lab/story/deciding.ts";
 import { buildPackage } from "../../../scripts/packages/build-package.ts";
 import { PROGRAM } from "../../../scripts/packages/package-table.ts";
 import { grantAccount } from "../../../src/crds/group.ts";
@@ -210,6 +211,11 @@ test("a release that waits is shown, and its decision is kubectl's", async () =>
   for (const act of ["approve delete-1 --yes", "deny delete-1 --reason no"]) {
     expect(await sallyport(act)).toMatchObject({ code: 5, stderr: expect.stringContaining("it is a release") });
   }
+  const { stderr } = await sallyport("deny delete-1 --reason no");
+  const line = stderr.trim().split("\n").at(-1)?.trim().replace("WHY", "no") ?? "";
+  expect(await cluster().kubectl(argumentsOf(line))).toMatchObject({ code: 0 });
+  const key = { namespace: GRANTS, name: "delete-1" };
+  expect(await world.admin.get(rollouts, key, signal())).toMatchObject({ spec: { deniedReason: "no" } });
 });
 
 test("of a request and a release with one name neither is shown", async () => {
