@@ -78,7 +78,7 @@ export class ReleaseCluster {
     return { verdict: "healthy" as const, resources: [], againMs: 2_000 };
   }
 
-  prune({ objects, former }: Intent, half: boolean): Pruned {
+  prune({ objects, former, unfinished }: Intent, half: boolean): Pruned {
     const kept = new Set(objects.map(({ manifest }) => refOf(manifest)));
     const going = former.filter(({ manifest }) => !kept.has(refOf(manifest)));
     const left: { ref: string; message: string }[] = [];
@@ -86,7 +86,8 @@ export class ReleaseCluster {
     for (const each of half ? going.slice(0, 1) : going) {
       const ref = refOf(each.manifest);
       if (this.objects.get(ref)?.isOurs !== true) continue;
-      if (each.frozen || behaviourOf(each) === "kept") left.push({ ref, message: "it is kept" });
+      const isOfSetup = each.frozen && unfinished?.refs.has(ref) !== true;
+      if (isOfSetup || behaviourOf(each) === "kept") left.push({ ref, message: "it is kept" });
       else if (behaviourOf(each) === "stuck") return { deleted, waiting: 1, left };
       else if (this.objects.delete(ref)) deleted += 1;
     }

@@ -175,7 +175,7 @@ test("the way back deletes nothing that the rollout has adopted, and takes what 
   const contents: Contents = {
     own: { name: "rel-1", digest, objects },
     former: { name: "rel-0", digest, objects: [kept] },
-    leftovers: [],
+    ...{ leftovers: [], unfinishedSince: undefined },
   };
   // As a tool for backups does: with the labels, and without a word on who owns the fields.
   const restored = async ({ manifest }: ReleaseObject): Promise<void> => {

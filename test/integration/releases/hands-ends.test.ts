@@ -82,6 +82,59 @@ test("prune deletes what the release made and has no more, and leaves claims, th
   expect(await world.pods(shop)).toEqual([]);
 });
 
+test("what a setup that failed made goes also when it is frozen, as the plan says; what was there before it, and claims, stay", async () => {
+  const shop = await world.namespace();
+  const frozen = { frozen: true };
+  const former = [member(configMap(shop, "made", {}), frozen), member(claim(shop, "data"), frozen)];
+  await install(await world.intent("install", { objects: former, namespaces: [shop] }));
+  const refs = new Set([`ConfigMap/${shop}/made`, `PersistentVolumeClaim/${shop}/data`]);
+  const next = (since: string, of = refs) =>
+    world.intent("install", { former, unfinished: { since, refs: of }, namespaces: [shop] });
+  const hands = await world.hands();
+  const made = { ref: `ConfigMap/${shop}/made`, message: expect.stringContaining("setup") };
+  const data = { ref: `PersistentVolumeClaim/${shop}/data`, message: expect.stringContaining("never deleted") };
+  // Of a setup that succeeded: it was there before, or the content that came up has it.
+  const [before, cameUp] = [await next("2999-01-01T00:00:00Z"), await next("2000-01-01T00:00:00Z", new Set())];
+  expect(await pruned(hands, before)).toEqual({ deleted: 0, waiting: 0, left: [made, data] });
+  expect(await pruned(hands, cameUp)).toEqual({ deleted: 0, waiting: 0, left: [made, data] });
+  const intent = await next("2000-01-01T00:00:00Z");
+  const { plan } = await hands.plan(intent, signal());
+  expect(plan).toMatchObject({ prune: 1, changes: [`delete ConfigMap/${shop}/made`] });
+  expect(await pruned(hands, intent)).toMatchObject({ deleted: 1, left: [data] });
+});
+
+test("a deletion tells of the claims that a StatefulSet has made, and of what an earlier release has left", async () => {
+  const shop = await world.namespace();
+  const { spec } = deployment(shop, "db") as { spec?: object };
+  const { spec: wanted } = claim(shop, "data");
+  const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: wanted }];
+  const db: ReleaseManifest = {
+    ...{ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: shop } },
+    spec: { ...spec, serviceName: "db", volumeClaimTemplates },
+  };
+  const dropped = member(configMap(shop, "dropped", {}), { frozen: true });
+  const former = [member(db), member(configMap(shop, "api", {}))];
+  await install(await world.intent("install", { objects: [...former, dropped], namespaces: [shop] }));
+  const made = claim(shop, "data-db-0");
+  await eventually(
+    () => world.read(made),
+    (live) => live !== undefined,
+  );
+  // The customer's: of the same look, and one that only has our label.
+  await world.change(claim(shop, "theirs"));
+  await world.change(member(configMap(shop, "by-hand", {})).manifest);
+  const intent = await world.intent("delete", { former, namespaces: [shop] });
+  const hands = await world.hands();
+  expect(await pruned(hands, intent)).toEqual({
+    ...{ deleted: 2, waiting: 0 },
+    left: [
+      { ref: `ConfigMap/${shop}/dropped`, message: "an earlier release has left it" },
+      { ref: `PersistentVolumeClaim/${shop}/data-db-0`, message: expect.stringContaining("never deleted") },
+    ],
+  });
+  expect(await world.read(made)).not.toHaveProperty("metadata.deletionTimestamp");
+});
+
 test("a deletion that finalizers hold is waited for, and after five minutes they are named", async () => {
   const shop = await world.namespace();
   const manifest = configMap(shop, "held", {});

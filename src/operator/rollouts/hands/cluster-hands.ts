@@ -16,6 +16,7 @@ import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } f
 import { waveHealth } from "./health/gate.ts";
 import { withoutLater } from "./health/resource-rows.ts";
 import { watchedObjects } from "./health/watched-objects.ts";
+import { leftBehind } from "./left-behind.ts";
 import { membersOf } from "./members.ts";
 import { labelProblems, type Membership, membershipOf } from "./membership.ts";
 import { dryRuns } from "./planning/dry-runs.ts";
@@ -161,7 +162,7 @@ export class ClusterHands implements RolloutHands {
     const copies = outdatedSecrets(intent);
     if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: [] };
     const work = async (api: ReleaseApi, { targets }: Targets): Promise<Pruned> => {
-      const pruned = await prune(api, this.#membership(intent), intent.takeOver, targets, this.#ports.clock, signal);
+      const pruned = await prune(api, this.#membership(intent), intent, targets, this.#ports.clock, signal);
       if (pruned.waiting > 0) return pruned;
       // What an object that stays reads stays with it.
       const left = new Set(pruned.left.map(({ ref }) => ref));
@@ -171,7 +172,11 @@ export class ClusterHands implements RolloutHands {
       ).map(refOfPlace);
       const going = copies.filter((place) => !read.includes(refOfPlace(place)));
       const removed = await this.#secrets.remove(api, going, signal);
-      return { ...pruned, deleted: pruned.deleted + removed.deleted, left: [...pruned.left, ...removed.left] };
+      const isDeletion = intent.rollout.spec.action === "delete";
+      const namespaces = namespacesOf(lines, intent);
+      const behind = isDeletion ? await leftBehind(api, this.#membership(intent), targets, namespaces, signal) : [];
+      const told = [...pruned.left, ...removed.left, ...behind];
+      return { ...pruned, deleted: pruned.deleted + removed.deleted, left: told };
     };
     return this.#as("prune", intent, lines, until, signal, work, copies);
   }

@@ -21,6 +21,11 @@ export interface Intent {
   readonly installedSecrets?: readonly SecretPlace[];
   /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */
   readonly formerRef: { readonly name: string; readonly digest: string } | undefined;
+  /**
+   * Of `former`, the refs that only contents have which never came up, and when the first of these was begun. What is
+   * frozen of them is of no setup yet: made since then, it goes like the rest, or no later plan would tell of it.
+   */
+  readonly unfinished?: { readonly since: string; readonly refs: ReadonlySet<string> };
   /** Refs of Jobs that the content before has completed: one that is gone, by its time to live, is not run again. */
   readonly done: readonly string[];
   /** Objects whose fields the release takes from their present managers. */

@@ -53,7 +53,8 @@ export async function memberPods(
   return found.length < lists.length ? undefined : found.flatMap((each) => each ?? []);
 }
 
-function selectorOf(membership: Membership): string {
+/** What carries the deployment's label. */
+export function selectorOf(membership: Membership): string {
   return `${DEPLOYMENT_ID_LABEL}=${membership[DEPLOYMENT_ID_LABEL] ?? ""}`;
 }
 

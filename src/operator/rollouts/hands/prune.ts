@@ -1,6 +1,7 @@
 import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
+import type { Resource } from "../../../kube/objects/resource.ts";
 import { plainName } from "../../../kube/workload-state/message.ts";
 import type { Intent, Pruned } from "./hands.ts";
 import { isApplied, isMember, type Membership } from "./membership.ts";
@@ -12,23 +13,29 @@ import { AT_ONCE, isNamed, type Target } from "./targets.ts";
 const HELD_MS = 5 * 60_000;
 const MAX_FINALIZERS = 5;
 
+export const CLAIM_STAYS = "a volume claim is never deleted: delete it when its data is not needed any more";
+
+export function isClaim({ group, kind }: Resource): boolean {
+  return group === "" && kind === "PersistentVolumeClaim";
+}
+
 /** Undefined: it may be deleted. Else why it stays. */
 export function whyKept(
   seen: LiveObject,
-  { line, resource }: Target,
+  { ref, line, resource }: Target,
   membership: Membership,
-  takeOver: Intent["takeOver"],
+  { takeOver, unfinished }: Pick<Intent, "takeOver" | "unfinished">,
 ): string | undefined {
   if (!isMember(seen, membership)) return "it does not carry this deployment's labels any more";
   if (!isApplied(seen)) return "no release has applied it";
-  if (resource.group === "" && resource.kind === "PersistentVolumeClaim") {
-    return "a volume claim is never deleted: delete it when its data is not needed any more";
-  }
+  if (isClaim(resource)) return CLAIM_STAYS;
   if (isNamed(takeOver, line.manifest)) {
     // The way back deletes what only the new content has: what was the customer's before is not that.
     return "this rollout was allowed to take it over, and does not delete it";
   }
-  if (line.frozen) return "it is of the setup, which releases do not take back";
+  const isUnfinished =
+    unfinished?.refs.has(ref) === true && Date.parse(seen.metadata.creationTimestamp) >= Date.parse(unfinished.since);
+  if (line.frozen && !isUnfinished) return "it is of the setup, which releases do not take back";
   return undefined;
 }
 
@@ -39,7 +46,7 @@ export function whyKept(
 export async function prune(
   api: ReleaseApi,
   membership: Membership,
-  takeOver: Intent["takeOver"],
+  intent: Pick<Intent, "takeOver" | "unfinished">,
   targets: readonly Target[],
   clock: Clock,
   signal: AbortSignal,
@@ -50,7 +57,7 @@ export async function prune(
   for (const [index, wave] of waves.entries()) {
     const members = targets.filter(({ line }) => line.wave === wave);
     const results = await atOnce(members, AT_ONCE, (target) =>
-      deleteOne(api, membership, takeOver, target, clock, signal),
+      deleteOne(api, membership, intent, target, clock, signal),
     );
     for (const [at, result] of results.entries()) {
       if (result === "gone") deleted += 1;
@@ -69,7 +76,7 @@ type Result = "gone" | "going" | { readonly left: string };
 async function deleteOne(
   api: ReleaseApi,
   membership: Membership,
-  takeOver: Intent["takeOver"],
+  intent: Pick<Intent, "takeOver" | "unfinished">,
   target: Target,
   clock: Clock,
   signal: AbortSignal,
@@ -78,7 +85,7 @@ async function deleteOne(
   try {
     const seen = await api.get(resource, line.manifest.metadata, signal);
     if (seen === undefined) return "gone";
-    const kept = whyKept(seen, target, membership, takeOver);
+    const kept = whyKept(seen, target, membership, intent);
     if (kept !== undefined) return { left: kept };
     if (seen.metadata.deletionTimestamp !== undefined) return held(seen, clock) ?? "going";
     if (!(await api.delete(resource, seen, signal))) return "gone";

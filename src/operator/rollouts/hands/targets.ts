@@ -58,10 +58,15 @@ export function installedSecrets(intent: Intent): ReadonlySet<string> {
   return new Set((intent.installedSecrets ?? secretsOf(intent, intent.former)).map(refOfPlace));
 }
 
-/** Copies that only the contents before read, where the customer still accepts the deployment. Frozen objects keep theirs. */
+/**
+ * Copies that only the contents before read, where the customer still accepts the deployment. A frozen object that is
+ * in both reads what it was made with.
+ */
 export function outdatedSecrets(intent: Intent): readonly SecretPlace[] {
   const { objects, former, formerSecrets = secretsOf(intent, former), namespaces } = intent;
-  const kept = new Set(secretsOf(intent, [...objects, ...former.filter(({ frozen }) => frozen)]).map(refOfPlace));
+  const going = new Set(outdated(intent));
+  const frozen = former.filter((line) => line.frozen && !going.has(line));
+  const kept = new Set(secretsOf(intent, [...objects, ...frozen]).map(refOfPlace));
   return formerSecrets.filter((place) => !kept.has(refOfPlace(place)) && namespaces.includes(place.namespace));
 }
 

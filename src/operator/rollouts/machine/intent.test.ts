@@ -16,6 +16,7 @@ function contents(own: readonly ReleaseObject[], former: readonly ReleaseObject[
     own: { name: "rel-2", digest: DIGEST, objects: own },
     former: { name: "rel-1", digest: DIGEST, objects: former },
     leftovers: [{ name: "rel-0", digest: DIGEST, objects: left }],
+    unfinishedSince: "2026-01-01T00:00:00Z",
   };
 }
 
@@ -64,6 +65,21 @@ test("what an earlier rollout has brought: forward also what one has left, and o
   const names = ({ intent }: Course) => intent.installed.map((ref) => ref.split("/").at(-1)).join(" ");
   expect(names(forward(rollout, both, ["shop"]))).toBe("db account api old left elsewhere");
   expect(names(backward(rollout, both, ["shop"]))).toBe("db account api old");
+});
+
+test("what came to no good end: forward what others have left, and on the way back what this rollout brought, too", () => {
+  const rollout = { ...new RolloutWorld().add("r", "update"), status: { startedAt: "2026-02-01T00:00:00Z" } };
+  const told = ({ intent: { unfinished } }: Course) => ({
+    since: unfinished?.since,
+    names: [...(unfinished?.refs ?? [])].map((ref) => ref.split("/").at(-1)).join(" "),
+  });
+  const both = contents(OWN, FORMER);
+  const first = "2026-01-01T00:00:00Z";
+  expect(told(forward(rollout, both, ["shop"]))).toEqual({ since: first, names: "left elsewhere" });
+  expect(told(backward(rollout, both, ["shop"]))).toEqual({ since: first, names: "bucket left elsewhere" });
+  const alone = { ...both, leftovers: [], unfinishedSince: undefined };
+  expect(told(forward(rollout, alone, ["shop"]))).toEqual({ since: undefined, names: "" });
+  expect(told(backward(rollout, alone, ["shop"]))).toEqual({ since: rollout.status.startedAt, names: "bucket" });
 });
 
 describe.each<RolloutAction>(["install", "update"])("an %s", (action) => {

@@ -15,6 +15,8 @@ export interface Contents {
   /** Undefined: nothing is installed. */
   readonly former: ReadContent | undefined;
   readonly leftovers: readonly ReadContent[];
+  /** When the first rollout began that came to no good end since; undefined: there is none. */
+  readonly unfinishedSince: string | undefined;
 }
 
 export interface ReadContent extends ContentRef {
@@ -42,7 +44,10 @@ export function forward(rollout: Rollout, contents: Contents, accepted: readonly
 export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
   const beyond = [...(contents.own?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
   const objects = contents.former?.objects ?? [];
-  const { intent, left } = course(rollout, contents, objects, without(beyond, objects), objects, accepted);
+  // Also what this rollout has made: it came to no good end either.
+  const unfinishedSince = contents.unfinishedSince ?? rollout.status?.startedAt;
+  const all = { ...contents, unfinishedSince };
+  const { intent, left } = course(rollout, all, objects, without(beyond, objects), objects, accepted);
   // Also of objects that are in both contents: the newer one reads other values.
   return { intent: { ...intent, formerSecrets: secretsNamed(beyond, rollout.spec.deploymentId) }, left };
 }
@@ -77,6 +82,7 @@ function course(
   const left = former
     .filter((line) => !isOpen(line) && !kept.has(refOfLine(line)))
     .map((line) => ({ ref: refOfLine(line), message: "the deployment is not accepted in its namespace any more" }));
+  const { unfinishedSince } = contents;
   const intent: Intent = {
     ...{ rollout, objects, done: doneJobs(objects, contents.former?.objects ?? []) },
     former: unique(former.filter(isOpen)),
@@ -84,6 +90,12 @@ function course(
     formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
     installedSecrets: secretsNamed(contents.former?.objects ?? [], rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
+    ...(unfinishedSince !== undefined && {
+      unfinished: {
+        since: unfinishedSince,
+        refs: new Set(without(former, contents.former?.objects ?? []).map(refOfLine)),
+      },
+    }),
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,
   };

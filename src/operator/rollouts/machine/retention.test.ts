@@ -133,6 +133,18 @@ test("the trail begins at the last good end, and only what the operator has reco
   expect(trailOf([...world.rollouts.values()]).former?.name).toBe("rel-0");
 });
 
+test("the trail says since when nothing came to a good end, whatever ended without having begun", () => {
+  const since = (...states: readonly RolloutState[]) => {
+    const world = history(...states);
+    const at = trailOf([...world.rollouts.values()]).unfinishedSince;
+    return [...world.rollouts.values()].findIndex(({ status }) => at !== undefined && status?.startedAt === at);
+  };
+  expect(since("Succeeded")).toBe(-1);
+  expect(since("Failed", "Aborted")).toBe(0);
+  expect(since("Succeeded", "Denied", "Failed", "Aborted")).toBe(2);
+  expect(since("Succeeded", "Failed", "RolledBack", "Failed")).toBe(3);
+});
+
 test("the sweep leaves the accounts that a rollout needs now, and takes all others", async () => {
   const world = new RolloutWorld();
   const states = ["Planning", "AwaitingApproval", "Applying", "RollingBack", "Succeeded"] as const;

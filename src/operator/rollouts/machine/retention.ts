@@ -103,14 +103,15 @@ function needed(ended: readonly Rollout[]): {
   readonly rollouts: readonly Rollout[];
   readonly contents: readonly string[];
 } {
-  const { former, leftovers } = trailOf(ended);
+  const { former, leftovers, unfinishedSince } = trailOf(ended);
   const started = ended.filter(({ status }) => status?.startedAt !== undefined);
   // The trail begins here, and goes on through the newest rollout of each content that was left.
   const good = started.find(({ status }) => status?.state === "Succeeded" || status?.state === "RolledBack");
+  const first = started.find(({ status }) => status?.startedAt === unfinishedSince);
   const left = leftovers.map(({ name }) => started.find(({ spec }) => spec.contentName === name));
   const succeeded = ended.filter(({ status }) => status?.state === "Succeeded").slice(0, SUCCEEDED_KEPT);
   return {
-    rollouts: [good, ...left, ...succeeded].filter((each) => each !== undefined),
+    rollouts: [good, first, ...left, ...succeeded].filter((each) => each !== undefined),
     contents: [...(former ? [former.name] : []), ...leftovers.map(({ name }) => name)],
   };
 }

@@ -122,7 +122,10 @@ async function changed(
       return succeeded(await look(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
     }
     case "restore": {
-      const told = { left, waves: waves.length };
+      const { own } = contents;
+      // What only it named is not known any more, and stays.
+      const unread = own?.problem ? [{ ref: `ReleaseContent/${own.name}`, message: own.problem.message }] : [];
+      const told = { left: [...left, ...unread], waves: waves.length };
       if (position >= waves.length) {
         const pruned = await hands.prune(intent, until, signal);
         return after.afterRestore(await look(), { ...told, pruned });
@@ -141,7 +144,7 @@ async function changed(
 
 async function read(
   act: RolloutAct,
-  { former, leftovers }: Trail,
+  { former, leftovers, unfinishedSince }: Trail,
   { rollout: { spec, status } }: RolloutFacts,
   { contents }: ActPorts,
   signal: AbortSignal,
@@ -155,7 +158,7 @@ async function read(
   const before = former === undefined ? undefined : await one(former);
   const left = [];
   for (const each of others) left.push(await one(each));
-  return { own, former: before, leftovers: left };
+  return { own, former: before, leftovers: left, unfinishedSince };
 }
 
 /** Why the act cannot be done with what was read. */

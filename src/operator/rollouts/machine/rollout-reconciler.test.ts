@@ -67,6 +67,20 @@ test("an update prunes what is gone, makes what is new of the setup, and leaves 
   expect(it.rollout("b").status).toMatchObject({ formerContent: "rel-1" });
 });
 
+test("what a setup that failed made is gone after the next one that does not have it, also what is frozen", async () => {
+  const it = world();
+  it.addContent("rel-1", [...V1, line("bad", { wave: 1, is: "unhealthy" })]);
+  it.add("a", "install", "rel-1");
+  await it.untilState("a", "Failed");
+  expect(it.installed).toContain("db=1");
+  it.clock.advance(1_000);
+  it.addContent("rel-2", [line("api", { version: "2" })]);
+  it.add("b", "install", "rel-2");
+  await it.untilState("b", "Succeeded");
+  expect(it.installed).toEqual(["api=2"]);
+  expect(it.reason("b", "Pruned")).toBe("True/NothingLeft");
+});
+
 test("one that the platform calls an install is held to what is there: the setup is not applied anew", async () => {
   const it = world();
   it.addInstalled("rel-1", V1);

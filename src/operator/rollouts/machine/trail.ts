@@ -12,6 +12,8 @@ export interface Trail {
   readonly former: ContentRef | undefined;
   /** Of rollouts that began since and came to no good end: some of their objects may be there. */
   readonly leftovers: readonly ContentRef[];
+  /** When the first of these began; undefined: there are none. */
+  readonly unfinishedSince: string | undefined;
 }
 
 /** Beyond it the oldest are forgotten: each is read whole when something is pruned. */
@@ -43,21 +45,29 @@ export function isRunning(rollout: Pick<Rollout, "status">): boolean {
  */
 export function trailOf(rollouts: readonly Rollout[]): Trail {
   const leftovers: ContentRef[] = [];
+  let since: string | undefined;
   for (const { spec, status } of rollouts.toSorted((one, other) => byAge(other, one))) {
     if (status?.startedAt === undefined) continue;
-    if (status.state === "Succeeded") return trail(broughtBy(spec), leftovers);
-    if (status.state === "RolledBack") return trail(contentOf(status.rolledBackTo, status.formerDigest), leftovers);
+    if (status.state === "Succeeded") return trail(broughtBy(spec), leftovers, since);
+    if (status.state === "RolledBack")
+      return trail(contentOf(status.rolledBackTo, status.formerDigest), leftovers, since);
     const left = broughtBy(spec);
-    if (left !== undefined) leftovers.push(left);
+    if (left === undefined) continue;
+    leftovers.push(left);
+    since = status.startedAt;
   }
-  return trail(undefined, leftovers);
+  return trail(undefined, leftovers, since);
 }
 
-function trail(former: ContentRef | undefined, leftovers: readonly ContentRef[]): Trail {
+function trail(
+  former: ContentRef | undefined,
+  leftovers: readonly ContentRef[],
+  unfinishedSince: string | undefined,
+): Trail {
   const others = leftovers.filter(
     ({ name }, index) => name !== former?.name && leftovers.findIndex((each) => each.name === name) === index,
   );
-  return { former, leftovers: others.slice(0, MAX_LEFTOVERS) };
+  return { former, leftovers: others.slice(0, MAX_LEFTOVERS), unfinishedSince };
 }
 
 /**

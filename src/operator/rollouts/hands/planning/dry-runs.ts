@@ -71,9 +71,7 @@ export async function dryRuns(
   const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
     if (seen === undefined) return [];
-    const isKept = isDetach
-      ? !isMember(seen, membership)
-      : whyKept(seen, target, membership, intent.takeOver) !== undefined;
+    const isKept = isDetach ? !isMember(seen, membership) : whyKept(seen, target, membership, intent) !== undefined;
     return isKept ? [] : [target.ref];
   });
   const refs = ended.flat();

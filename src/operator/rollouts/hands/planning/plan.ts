@@ -4,7 +4,7 @@ import type { ReleaseManifest } from "../../../../crds/kinds/release-content.ts"
 import type { RolloutPlan } from "../../../../crds/kinds/rollout.ts";
 import { printableLine } from "../../../../crds/printable.ts";
 import type { Override } from "../../give-way.ts";
-import type { RuleProblem } from "../../release-rules.ts";
+import { type RuleProblem, refOf } from "../../release-rules.ts";
 import type { Intent, Planned } from "../hands.ts";
 import type { SecretCopy } from "../release-secrets.ts";
 import { borrowed } from "./borrowed.ts";
@@ -65,7 +65,8 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   const running = new Set([...fresh, ...[...changed, ...recreated].map(({ ref }) => ref)]);
   const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
   // What is lost first, and what comes anew last: a release could fill the list with that.
-  const images = imagesOf(intent.objects, intent.former, running, shown.overrides);
+  const cameUp = intent.former.filter(({ manifest }) => intent.unfinished?.refs.has(refOf(manifest)) !== true);
+  const images = imagesOf(intent.objects, cameUp, running, shown.overrides);
   const { contentName } = intent.rollout.spec;
   const lines = bounded([
     [
