@@ -547,7 +547,7 @@ describe("a deployment", () => {
       await refuse("full");
       world.answer(["jobs"]);
       await world.run();
-      const anew = ["jobs 1", "shop 1", "jobs 2", "shop 2", "jobs 3", "shop 3"];
+      const anew = ["shop 1", "jobs 1", "shop 2", "jobs 2", "shop 3", "jobs 3"];
       expect([told(), world.looks]).toEqual([["shop 1", ...anew], 2]);
     });
 

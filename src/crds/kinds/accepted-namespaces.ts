@@ -25,14 +25,14 @@ export function parseNamedDeployments(text: string): NamedDeployments {
       DEPLOYMENT.test(id) &&
       namespaces.every((each) => NAMESPACE_NAME.test(each));
     if (!isProper || namespaces.length > 64 || named.has(id) || named.size >= MAX_DEPLOYMENTS) throw wrong;
-    named.set(id, Object.freeze([...new Set(namespaces)].sort()));
+    named.set(id, Object.freeze([...new Set(namespaces)]));
   }
   return named;
 }
 
 /**
  * Where the customer accepts this deployment: the namespaces that the install values name for it, and those of its own
- * object. The agent reports by this rule and the operator runs by it; nothing else that platform or agent says counts.
+ * object, as the customer has ordered them: a release is installed in the first, and one more must not move it. The agent reports by this rule and the operator runs by it; nothing else that platform or agent says counts.
  * Pure.
  */
 export function acceptedNamespaces(
@@ -41,7 +41,7 @@ export function acceptedNamespaces(
   named: NamedDeployments,
 ): readonly string[] {
   const own = managed?.spec.deploymentId === deploymentId ? (managed.spec.acceptedNamespaces ?? []) : [];
-  return [...new Set([...(named.get(deploymentId) ?? []), ...own])].sort();
+  return [...new Set([...(named.get(deploymentId) ?? []), ...own])];
 }
 
 /** The same, looked up among all deployments that the cluster serves. Undefined: none has that id. Pure. */

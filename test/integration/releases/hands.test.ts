@@ -84,20 +84,23 @@ describe("a plan", () => {
       member(configMap(shop, "new", {})),
     ];
     const hands = await world.hands();
+    const closed = ["Service/jobs/api", "Deployment.apps/jobs/api"];
     const of = async (action: "install" | "update") =>
-      (await hands.plan(await world.intent(action, { objects, former, namespaces: [shop] }), signal())).plan;
+      (await hands.plan(await world.intent(action, { objects, former, closed, namespaces: [shop] }), signal())).plan;
     const { changes = [], refused = [] } = await of("update");
     expect(refused).toEqual([]);
     const stops = ["db", "turned"].map(
       (name) => `stops Deployment.apps/${shop}/${name} while its pods are replaced: its strategy is Recreate`,
     );
-    expect(changes.slice(0, 3)).toEqual([
+    const left = "leaves in jobs, where the deployment is not accepted any more, 2 objects";
+    expect(changes.slice(0, 4)).toEqual([
+      left,
       `leaves new NetworkPolicy.networking.k8s.io in ${shop} when it is taken back: the role of releases lacks delete`,
       ...stops,
     ]);
-    expect(changes.filter((line) => /^(stops|leaves)/.test(line))).toHaveLength(3);
+    expect(changes.filter((line) => /^(stops|leaves)/.test(line))).toHaveLength(4);
     // There is no way back from the first one.
-    expect(((await of("install")).changes ?? []).slice(0, 2)).toEqual(stops);
+    expect(((await of("install")).changes ?? []).slice(0, 3)).toEqual([left, ...stops]);
   });
 
   test("collects what speaks against it: an immutable field, a strange object, a rule, labels, a lacking right", async () => {

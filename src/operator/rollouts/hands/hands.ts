@@ -26,6 +26,8 @@ export interface Intent {
    * frozen of them is of no setup yet: made since then, it goes like the rest, or no later plan would tell of it.
    */
   readonly unfinished?: { readonly since: string; readonly refs: ReadonlySet<string> };
+  /** Refs of objects before, which stay: the customer accepts the deployment in their namespaces no more. */
+  readonly closed?: readonly string[];
   /** Refs of Jobs that the content before has completed: one that is gone, by its time to live, is not run again. */
   readonly done: readonly string[];
   /** Objects whose fields the release takes from their present managers. */

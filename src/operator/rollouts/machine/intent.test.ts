@@ -22,7 +22,8 @@ function contents(own: readonly ReleaseObject[], former: readonly ReleaseObject[
 
 function told({ intent, left }: Course): object {
   const names = (lines: readonly ReleaseObject[]) => lines.map(({ manifest }) => manifest.metadata.name).join(" ");
-  return { objects: names(intent.objects), outdated: names(outdated(intent)), left: left.map(({ ref }) => ref) };
+  expect(intent.closed).toEqual(left.map(({ ref }) => ref));
+  return { objects: names(intent.objects), outdated: names(outdated(intent)), left: intent.closed };
 }
 
 describe("a Job that the installed content has completed is not run again", () => {

@@ -96,6 +96,7 @@ function course(
         refs: new Set(without(former, contents.former?.objects ?? []).map(refOfLine)),
       },
     }),
+    closed: left.map(({ ref }) => ref),
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,
   };

@@ -81,7 +81,7 @@ export async function dryRuns(
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
   const met = await whatIsMet(api, membership, workloads, signal);
   const left = await leftWhenTakenBack(api, intent, targets, created, signal);
-  const risks = [...tried.stopped.map(stopLine), ...left].sort();
+  const risks = [...tried.stopped.map(stopLine), ...closedLines(intent), ...left].sort();
   const pruned = isDetach ? [] : refs;
   return { ...tried, changed, pruned, risks, met, problems: [...found, ...tried.problems, ...tooMany(recreated)] };
 }
@@ -126,6 +126,14 @@ function sorted(
 
 function stopLine(ref: string): string {
   return `stops ${ref} while its pods are replaced: its strategy is Recreate`;
+}
+
+function closedLines({ closed = [] }: Pick<Intent, "closed">): readonly string[] {
+  const places = Map.groupBy(closed, (ref) => ref.split("/")[1] ?? "");
+  return [...places].map(
+    ([namespace, refs]) =>
+      `leaves in ${namespace}, where the deployment is not accepted any more, ${refs.length} object${refs.length === 1 ? "" : "s"}`,
+  );
 }
 
 /** Kinds of new objects that a failed rollout would leave where they are: the customer's own role may lack the right. */
