@@ -1,4 +1,5 @@
 import type { Rollout } from "./rollout.ts";
+import { newestBegun } from "./rollout-order.ts";
 
 /** What a deployment has, and the rollout that brought it. */
 export interface InstalledRelease {
@@ -14,8 +15,7 @@ export interface InstalledRelease {
  * @param rollouts of one deployment
  */
 export function installedRelease(rollouts: Iterable<Rollout>): InstalledRelease | undefined {
-  let newest: Rollout | undefined;
-  for (const rollout of rollouts) if (startOf(rollout) > startOf(newest)) newest = rollout;
+  const newest = newestBegun(rollouts);
   if (newest === undefined) return undefined;
   const { spec, status } = newest;
   if (status?.state === "Succeeded") return of(newest, spec.contentName, spec.contentDigest);
@@ -30,10 +30,4 @@ function of(
 ): InstalledRelease | undefined {
   if (contentName === undefined || contentDigest === undefined) return undefined;
   return { rollout, contentName, contentDigest };
-}
-
-/** One runs at a time: the later start is of the later one. Where both are in one second, the one that was made, then asked for, later. */
-function startOf(rollout: Rollout | undefined): string {
-  const at = rollout?.status?.startedAt;
-  return at === undefined ? "" : `${at} ${rollout?.metadata.creationTimestamp} ${rollout?.spec.requestedAt}`;
 }

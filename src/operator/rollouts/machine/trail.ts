@@ -1,4 +1,7 @@
 import { FINAL_ROLLOUT_STATES, type Rollout, type RolloutSpec } from "../../../crds/kinds/rollout.ts";
+import { byAge } from "../../../crds/kinds/rollout-order.ts";
+
+export { byAge };
 
 /** A release's content, tied to what it held when it was applied. */
 export interface ContentRef {
@@ -18,15 +21,6 @@ export interface Trail {
 
 /** Beyond it the oldest are forgotten: each is read whole when something is pruned. */
 const MAX_LEFTOVERS = 8;
-
-/** Oldest first: the API server's stamp, which has whole seconds, then the agent's, then the name. */
-export function byAge(one: Rollout, other: Rollout): number {
-  return (
-    Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
-    Date.parse(one.spec.requestedAt) - Date.parse(other.spec.requestedAt) ||
-    (one.metadata.name < other.metadata.name ? -1 : 1)
-  );
-}
 
 export function isOver({ status }: Pick<Rollout, "status">): boolean {
   return FINAL_ROLLOUT_STATES.some((state) => state === status?.state);
