@@ -50,7 +50,7 @@ export const REPORT_WORDS: Words = {
   ...Object.fromEntries(
     [
       ["code", "UPDATE_FAILED"],
-      ["message", "it was applied and did not come up (web): web: ImagePullBackOff"],
+      ["message", "it was applied and did not come up (web); it was not taken back as a whole, and parts of it may be there: web: ImagePullBackOff"],
       ["internal", false],
       ["retryable", true],
       ["context", { wave: 1, waves: 3 }],
@@ -67,7 +67,7 @@ export const REPORT_WORDS: Words = {
     "rel_7c1f is not installed: nothing in this cluster installs releases",
   ],
   "body.state.error.context": [
-    "with releases: problems of the stack, objects that the plan refused, the wave, names of contents; objects, paths and managers of fields that others have changed, with `observe.redactNames` their number alone",
+    "with releases: problems of the stack, objects that the plan refused, how many objects of yours are in the way, and which unless `observe.redactNames`, the wave, id of a rollout that failed before, names of contents; objects, paths and managers of fields that others have changed, with `observe.redactNames` their number alone",
     { wave: 1, waves: 3 },
   ],
   "body.state.error.hint": [

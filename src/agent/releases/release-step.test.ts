@@ -203,19 +203,19 @@ describe("what is reported", () => {
         ...STARTED,
         ...all(saying("Healthy", "Unknown", "InProgress", "stale"), saying("Applied", "False", "X", "shut")),
       },
-      "it was begun and did not come to its end: shut",
+      "it was begun and did not come to its end; it was not taken back as a whole, and parts of it may be there: shut",
     ],
     [
       "what was not healthy",
       "Failed",
       { ...STARTED, ...all(saying("Applied", "False", "X", "gate"), saying("Healthy", "False", "X", "sick")) },
-      "it was applied and did not come up: sick",
+      "it was applied and did not come up; it was not taken back as a whole, and parts of it may be there: sick",
     ],
     [
       "a plan that has changed since",
       "Failed",
       { ...STARTED, ...all(saying("Applied", "Unknown", "X", "stale"), saying("Planned", "False", "X", "changed")) },
-      "it was begun and did not come to its end: changed",
+      "it was begun and did not come to its end; it was not taken back as a whole, and parts of it may be there: changed",
     ],
     ["an approval that did not come", "Failed", UNANSWERED, "in time, and nothing was changed: not by noon"],
     [
@@ -371,6 +371,23 @@ describe("what is reported", () => {
     const known = wanting({ operation, told: { rolloutId: OPERATION, isOver: false } });
     expect(told({ record: record({ wanted: known }) })).toBe("update-failed ROLLOUT_DENIED");
     expect(told({ record: record({ status: "updating", wanted: known }) })).toBe("update-failed UPDATE_FAILED");
+  });
+  test("parts of a rollout that failed are not hidden by a later one that was denied, or deleted", () => {
+    const told = { rolloutId: `${OPERATION}-2`, isOver: false };
+    const denied = rollout("Denied", {}, { rolloutId: told.rolloutId, deniedReason: "not now" });
+    const errorAfter = (...rollouts: readonly Rollout[]) => {
+      const found = step({ record: record({ wanted: wanting({ operation, told }) }), rollouts });
+      return found.do === "report" ? found.report.state.error : undefined;
+    };
+    const failed = rollout("Failed", STARTED);
+    const context = { before: OPERATION };
+    expect(errorAfter(failed, denied)).toMatchObject({ code: "UPDATE_FAILED", context });
+    expect(errorAfter(failed)).toMatchObject({ code: "UPDATE_FAILED", context });
+    expect(errorAfter(rollout("RolledBack", STARTED), denied)?.code).toBe("ROLLOUT_DENIED");
+    // What it waits for is told as it is.
+    expect(errorAfter(failed, rollout("AwaitingApproval", {}, told))).toMatchObject({
+      message: "the customer has not approved the rollout",
+    });
   });
   test("a failure keeps its error while it lasts, also when its rollout is gone", () => {
     const error = { code: "ROLLED_BACK", message: "as it was told", internal: false };

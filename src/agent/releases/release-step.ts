@@ -5,6 +5,7 @@ import type { Rollout } from "../../crds/kinds/rollout.ts";
 import type { Member } from "./installed.ts";
 import { type ReleaseRecord, toldAs } from "./release-record.ts";
 import {
+  afterAnother,
   failureOf,
   goneError,
   leftError,
@@ -177,13 +178,16 @@ function errorOf(
   if (status === record.status && isOver(record) && wanted.error !== undefined) return wanted.error;
   if (note?.rolloutId === wish.rolloutId) return note.error;
   if (rollout === undefined) {
-    return wanted.told?.rolloutId === wish.rolloutId ? goneError(wish.action, WORKING.has(record.status)) : undefined;
+    if (wanted.told?.rolloutId !== wish.rolloutId) return undefined;
+    return afterAnother(goneError(wish.action, WORKING.has(record.status)), wish, facts.rollouts);
   }
   if (isOfAnother(wish, rollout, facts)) {
     return stored(failureOf(wish.action), "a rollout of another release has the name of this one");
   }
   if (status === "waiting-for-machines") return machinesError(rollout, tellsWords);
-  return status === "teardown-required" ? leftError(rollout, tellsWords) : rolloutError(rollout, tellsWords);
+  if (status === "teardown-required") return leftError(rollout, tellsWords);
+  const error = rolloutError(rollout, tellsWords);
+  return error && isOver({ status }) ? afterAnother(error, wish, facts.rollouts) : error;
 }
 
 /** A deletion that does not say that nothing is left may have left volumes and what is frozen. */

@@ -1,6 +1,7 @@
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { RolloutConditionType, RolloutReason } from "../../crds/conditions.ts";
-import type { Rollout, RolloutAction, RolloutState } from "../../crds/kinds/rollout.ts";
+import type { Rollout, RolloutAction, RolloutSpec, RolloutState } from "../../crds/kinds/rollout.ts";
+import { newestBegun } from "../../crds/kinds/rollout-order.ts";
 import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 
 /** How far a wish has come. `gone`: there was a rollout, and it is not there any more. */
@@ -27,6 +28,10 @@ export function stageOf(rollout: Rollout): Exclude<Stage, "none" | "gone"> {
   return STAGES[rollout.status?.state ?? "Planning"] as Exclude<Stage, "none" | "gone">;
 }
 
+const INSTALLS: ReadonlySet<RolloutAction> = new Set(["install", "update"]);
+/** Ends of a rollout that has begun after which objects of two contents may be there. */
+const LEAVES_PARTS: ReadonlySet<RolloutState> = new Set(["Failed", "Aborted"]);
+
 /** Errors that a retry does not heal. */
 const LASTING: ReadonlySet<string> = new Set([
   "ROLLOUT_DENIED",
@@ -36,6 +41,7 @@ const LASTING: ReadonlySet<string> = new Set([
 ]);
 const MAX_NAMED = 10;
 const MAX_NAME = 128;
+const MAX_REF = 320;
 
 /** Texts of a rollout come from the cluster: of the API server, of webhooks, of the customer. */
 type Words = (text: string) => string;
@@ -52,14 +58,14 @@ export function rolloutError(rollout: Rollout, tellsWords: boolean): StoredError
   const hasStarted = status.startedAt !== undefined;
   switch (status.state) {
     case "AwaitingApproval":
-      return stored("APPROVAL_PENDING", "the customer has not approved the rollout");
+      return awaited(rollout, tellsWords);
     case "Denied":
       return stored("ROLLOUT_DENIED", `the customer said no${words(spec.deniedReason ?? said(rollout, "Approved"))}`);
     case "RolledBack":
       return rolledBack(rollout, words);
     case "Aborted":
       return hasStarted
-        ? stored(failureOf(spec.action), `the customer stopped the rollout${stopped}`)
+        ? stored(failureOf(spec.action), `the customer stopped the rollout${partsOf(rollout)}${stopped}`)
         : stored("ROLLOUT_DENIED", `the customer stopped the rollout before it began${stopped}`);
     case "Superseded":
       return stored(failureOf(spec.action), "another rollout of the deployment took its place");
@@ -101,6 +107,25 @@ export function goneError(action: RolloutAction, hasStarted: boolean): StoredErr
   return stored(hasStarted ? failureOf(action) : "ROLLOUT_DENIED", message);
 }
 
+/**
+ * What ends before it begins changes nothing: parts of one before it that has failed are there all the same, and are not
+ * to be hidden by a denial.
+ *
+ * @param rollouts of the deployment
+ */
+export function afterAnother(
+  error: StoredError,
+  { action, rolloutId }: Pick<RolloutSpec, "action" | "rolloutId">,
+  rollouts: readonly Rollout[],
+): StoredError {
+  const { spec, status } = newestBegun(rollouts) ?? {};
+  const before = LEAVES_PARTS.has(status?.state ?? "Planning") ? spec?.rolloutId : undefined;
+  if (before === undefined || before === rolloutId || !INSTALLS.has(action)) return error;
+  const code = error.code === "ROLLOUT_DENIED" ? failureOf(action) : error.code;
+  const left = `rollout ${before} failed after it had begun, was not taken back as a whole, and parts of it may be there`;
+  return stored(code, `${left}; after that: ${error.message}`, { ...error.context, before });
+}
+
 export function failureOf(action: RolloutAction): string {
   if (action === "install") return "PROVISIONING_FAILED";
   return action === "update" ? "UPDATE_FAILED" : "DELETE_FAILED";
@@ -110,6 +135,32 @@ export function stored(code: string, message: string, context?: StoredError["con
   return { code, message, internal: false, retryable: !LASTING.has(code), ...(context != null && { context }) };
 }
 
+/** Nothing can be approved while objects of the customer have names of the release's. */
+function awaited(rollout: Rollout, tellsWords: boolean): StoredError {
+  const reason: RolloutReason<"Planned"> = "NotOurs";
+  if (denialOf(rollout, "Planned")?.reason !== reason) {
+    return stored("APPROVAL_PENDING", "the customer has not approved the rollout");
+  }
+  const refs = (rollout.status?.plan?.refused ?? []).map(({ ref }) => printableLine(ref, MAX_REF));
+  const objects = tellsWords ? refs.slice(0, MAX_NAMED) : [];
+  const more = objects.length < refs.length ? `, and ${refs.length - objects.length} more` : "";
+  const names = objects.length === 0 ? "" : `: ${objects.join(", ")}${more}`;
+  const message = `${refs.length} objects of the customer are in the way of the release; nothing can be approved until the customer lets it take them over, or removes them${names}`;
+  return stored("APPROVAL_PENDING", message, { inTheWay: refs.length, ...(tellsWords && { objects }) });
+}
+
+/** What ended a rollout that ran, where that is not what became of its objects. */
+const STOPPED_BY: Readonly<Partial<Record<RolloutReason<"Applied">, string>>> = {
+  AbortedByCustomer: "the customer stopped it",
+  DeniedByCustomer: "the customer denied it while it ran",
+  PolicyDenied: "the customer's policy denied it while it ran",
+  TimeOver: "its time was over",
+};
+
+function stopOf(rollout: Rollout): string | undefined {
+  return STOPPED_BY[denialOf(rollout, "Applied")?.reason as RolloutReason<"Applied">];
+}
+
 function failed(rollout: Rollout, words: Words): StoredError {
   const { spec, status = {} } = rollout;
   const resources = (status.resources ?? []).filter(({ state }) => state === "failed").slice(0, MAX_NAMED);
@@ -117,14 +168,21 @@ function failed(rollout: Rollout, words: Words): StoredError {
   const of = names.length === 0 ? "" : ` (${names.join(", ")})`;
   const unhealthy = said(rollout, "Healthy");
   const why = words(unhealthy || said(rollout, "Applied") || said(rollout, "Planned"));
-  const what = unhealthy === "" ? "it was begun and did not come to its end" : "it was applied and did not come up";
-  return stored(failureOf(spec.action), `${what}${of}${why}`, waveOf(rollout));
+  const ended = unhealthy === "" ? "it was begun and did not come to its end" : "it was applied and did not come up";
+  const what = stopOf(rollout) ?? ended;
+  return stored(failureOf(spec.action), `${what}${of}${partsOf(rollout)}${why}`, waveOf(rollout));
+}
+
+/** One that has begun and was not taken back leaves some of its objects; a deletion takes some away. */
+function partsOf({ spec: { action } }: Rollout): string {
+  return INSTALLS.has(action) ? "; it was not taken back as a whole, and parts of it may be there" : "";
 }
 
 function rolledBack(rollout: Rollout, words: Words): StoredError {
   const { spec, status = {} } = rollout;
   const why = words(said(rollout, "Healthy") || said(rollout, "Applied"));
-  return stored("ROLLED_BACK", `it did not come up, and what ran before runs again${why}`, {
+  const what = stopOf(rollout) ?? "it did not come up";
+  return stored("ROLLED_BACK", `${what}, and what ran before runs again${why}`, {
     from: spec.contentName,
     to: status.rolledBackTo,
   });
@@ -145,7 +203,7 @@ function refused(rollout: Rollout, words: Words, tellsWords: boolean): StoredErr
   }
   const refusals = (rollout.status?.plan?.refused ?? []).slice(0, MAX_NAMED);
   const context = refusals.map(({ ref, message }) => ({
-    object: printableLine(ref, 320),
+    object: printableLine(ref, MAX_REF),
     ...(tellsWords && { message: printableLine(message, 512) }),
   }));
   // This one names the objects.
