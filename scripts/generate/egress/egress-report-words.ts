@@ -50,7 +50,10 @@ export const REPORT_WORDS: Words = {
   ...Object.fromEntries(
     [
       ["code", "UPDATE_FAILED"],
-      ["message", "it was applied and did not come up (web); it was not taken back as a whole, and parts of it may be there: web: ImagePullBackOff"],
+      [
+        "message",
+        "it was applied and did not come up (web); it was not taken back as a whole, and parts of it may be there: web: ImagePullBackOff",
+      ],
       ["internal", false],
       ["retryable", true],
       ["context", { wave: 1, waves: 3 }],
