@@ -1,31 +1,21 @@
 import { sleep } from "../../../base/clock.ts";
-import type { ReleaseDeployment, RolloutState } from "../../../contract/releases/releases.ts";
 import { FriendlyError } from "../../kernel/command.ts";
 import { escaped, type Format, render, Table } from "../../kernel/output.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
-import { contentOf, waitsForCustomer, whyOf } from "./rollout-words.ts";
+import { RolloutReader, type Wanted } from "./rollout-look.ts";
+import { contentOf, isOnItsWay, retryLine, waitsForCustomer, whyOf } from "./rollout-words.ts";
+import { NOT_RUN, type Standing, type WatchedState } from "./standing.ts";
 
-/** For each page of a look, so that a large rollout does not use up a key's 600 calls a minute. */
+/** For each page of a look after the first two, so that a large rollout does not use up a key's 600 calls a minute. */
 const POLL_MS = 2_000;
 const ON_ITS_WAY = ["failed", "updating", "pending"] as const;
 const ALL = [...ON_ITS_WAY, "updated", "pinned-other", "superseded", "on-other"] as const;
-
-interface Wanted {
-  readonly id: string;
-  readonly group?: string;
-}
 
 interface How {
   readonly timeoutMs: number;
   readonly isOnce: boolean;
   readonly format: Format;
-}
-
-interface Look {
-  readonly items: ReadonlyMap<string, ReleaseDeployment>;
-  readonly counts: Readonly<Record<RolloutState, number>>;
-  readonly pages: number;
 }
 
 /**
@@ -42,87 +32,86 @@ export async function followRollout(
 ): Promise<number> {
   const endsMs = clock.monotonicMs() + timeoutMs;
   const table = new Table(COLUMNS);
+  const reader = new RolloutReader(wanted, call);
   let before = new Map<string, string>();
   for (let isFirst = true; ; isFirst = false) {
-    const look = await read(wanted, isOnce ? [...ON_ITS_WAY, "updated"] : ON_ITS_WAY, call, signal);
-    const items = new Map(look.items);
+    const look = await reader.look(isOnce ? [...ON_ITS_WAY, "updated"] : ON_ITS_WAY, signal);
+    const standings = new Map(look.standings);
     // What is on its way no more is shown once more, as it is now.
-    if ([...before.keys()].some((id) => !items.has(id))) {
-      const all = await read(wanted, ALL, call, signal);
+    if ([...before.keys()].some((id) => !standings.has(id))) {
+      const all = await reader.look(ALL, signal);
       for (const id of before.keys()) {
-        const item = all.items.get(id);
-        if (item !== undefined) items.set(id, item);
+        const standing = all.standings.get(id);
+        if (standing !== undefined) standings.set(id, standing);
       }
     }
     const now = clock.wallNow();
-    const told = [...items.values()].map((item) => ({ item, why: whyOf(item, now) }));
-    const changed = told.filter(({ item, why }) => before.get(item.id) !== contentOf(item, why));
-    if (format === "table") out(table.lines(changed.map(({ item, why }) => lineOf(item, why))));
-    else if (changed.length > 0)
-      out(
-        await render(
-          changed.map(({ item }) => item),
-          format,
-        ),
-      );
+    const told = [...standings.values()].map((standing) => ({ standing, why: whyOf(standing, now) }));
+    const changed = told.filter(({ standing, why }) => before.get(standing.item.id) !== contentOf(standing, why));
+    if (format === "table") out(table.lines(changed.map(({ standing, why }) => lineOf(standing, why))));
+    else if (changed.length > 0) {
+      const shown = changed.map(({ standing: { item, state }, why }) => ({ ...item, state, why }));
+      out(await render(shown, format));
+    }
     before = new Map(
-      told.flatMap(({ item, why }) => (look.items.has(item.id) ? [[item.id, contentOf(item, why)] as const] : [])),
+      told.flatMap(({ standing, why }) => {
+        const { id } = standing.item;
+        return look.standings.has(id) ? [[id, contentOf(standing, why)] as const] : [];
+      }),
     );
-    const { failed, updating, pending } = look.counts;
-    const waiting = told.flatMap(({ item }) => (waitsForCustomer(item) ? [item.name] : []));
-    const summary = escaped(summaryOf(look.counts, waiting), "");
-    const isOver = updating + pending === 0;
+    if (isFirst && (look.counts.get("pinned-other") ?? 0) > 0) {
+      const pinned = await reader.pinned(MAX_NAMED, signal);
+      const names = pinned.map(({ name, pinnedReleaseId }) => `${name} (${pinnedReleaseId})`);
+      const most = listed(names, look.counts.get("pinned-other"));
+      error(`${escaped(`pinned to another release, and not updated: ${most}`, "")}\n`);
+    }
+    const summary = escaped(summaryOf(look.counts, [...look.standings.values()]), "");
+    const isOver = ![...look.counts].some(([state, count]) => isOnItsWay({ state }) && count > 0);
     if (isOver || isOnce) {
       error(`${summary}\n`);
-      if (failed > 0) return EXIT_CODES.notRun.code;
+      if (NOT_RUN.some((state) => (look.counts.get(state) ?? 0) > 0)) return EXIT_CODES.notRun.code;
       return isOver ? EXIT_CODES.done.code : EXIT_CODES.timeout.code;
     }
     if (isFirst) error(`${summary}; followed until none is on its way, or Ctrl-C\n`);
-    const pauseMs = POLL_MS * look.pages;
+    const pauseMs = POLL_MS * Math.max(1, look.requests - 1);
     if (clock.monotonicMs() + pauseMs > endsMs) throw new FriendlyError(summary, { exitCode: EXIT_CODES.timeout.code });
     await sleep(clock, pauseMs, signal);
   }
 }
 
-async function read(
-  { id, group }: Wanted,
-  state: readonly RolloutState[],
-  call: CallRoute,
-  signal: AbortSignal,
-): Promise<Look> {
-  const items = new Map<string, ReleaseDeployment>();
-  let counts: Look["counts"] | undefined;
-  let cursor: string | null = null;
-  for (let pages = 1; ; pages += 1) {
-    const filter = { state, limit: 100, ...(group !== undefined && { deploymentGroup: group }) };
-    const query = { ...filter, ...(cursor !== null && { cursor }) };
-    const page = (await call("releases", "deployments", { params: { id }, query, body: undefined }, signal)) as Page;
-    for (const item of page.items) items.set(item.id, item);
-    counts ??= page.stateCounts;
-    cursor = page.nextCursor;
-    if (cursor === null) return { items, counts, pages };
-  }
-}
+/** In the order of the summary. Those that are left out are not to run the release. */
+const WORDS: Readonly<Partial<Record<WatchedState, string>>> = {
+  ...{ updated: "updated", updating: "updating", pending: "pending", failed: "failed" },
+  ...{ "retry-needed": "not begun before a retry", "refresh-failed": "refresh-failed" },
+  ...{ "delete-failed": "delete-failed", deleting: "being deleted" },
+  "no-stack": "for whose platform the release has nothing",
+};
 
-interface Page {
-  readonly items: readonly ReleaseDeployment[];
-  readonly nextCursor: string | null;
-  readonly stateCounts: Readonly<Record<RolloutState, number>>;
-}
-
-function summaryOf(counts: Look["counts"], waiting: readonly string[]): string {
-  const words = (["updated", "updating", "pending", "failed"] as const).flatMap((state) =>
-    counts[state] === 0 ? [] : [`${counts[state]} ${state}`],
-  );
+function summaryOf(counts: ReadonlyMap<WatchedState, number>, standings: readonly Standing[]): string {
+  const words = Object.entries(WORDS).flatMap(([state, word]) => {
+    const count = counts.get(state as WatchedState) ?? 0;
+    return count === 0 ? [] : [`${count} ${word}`];
+  });
   if (words.length === 0) return "no deployment is to run this release: promote it, or it has no followers";
-  const shown = waiting.slice(0, MAX_NAMED).join(", ");
-  const more = waiting.length > MAX_NAMED ? `, and ${waiting.length - MAX_NAMED} more` : "";
-  return `${words.join(", ")}${waiting.length === 0 ? "" : `; wait for the customer: ${shown}${more}`}`;
+  const waiting = standings.flatMap((each) => (waitsForCustomer(each) ? [each.item.name] : []));
+  const retries = standings.flatMap(({ state, item }) => (state === "retry-needed" ? [retryLine(item.id)] : []));
+  return [
+    words.join(", "),
+    ...(waiting.length === 0 ? [] : [`wait for the customer: ${listed(waiting)}`]),
+    ...(retries.length === 0 ? [] : [`to begin: ${listed(retries)}`]),
+  ].join("; ");
 }
 
 const MAX_NAMED = 5;
 const COLUMNS = ["name", "group", "state", "status", "why"];
 
-function lineOf(item: ReleaseDeployment, why: string | null): Readonly<Record<string, unknown>> {
-  return { name: item.name, group: item.deploymentGroup.name, state: item.rolloutState, status: item.status, why };
+/** The first ones, and how many there are besides. */
+function listed(names: readonly string[], count: number = names.length): string {
+  const shown = names.slice(0, MAX_NAMED);
+  const more = count > shown.length ? `, and ${count - shown.length} more` : "";
+  return `${shown.join(", ")}${more}`;
+}
+
+function lineOf({ item, state }: Standing, why: string | null): Readonly<Record<string, unknown>> {
+  return { name: item.name, group: item.deploymentGroup.name, state, status: item.status, why };
 }

@@ -1,4 +1,5 @@
 import { PRODUCTION, type ReleaseChannel } from "../../../contract/releases/release-channels.ts";
+import type { Release } from "../../../contract/releases/releases.ts";
 import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
 import { parsedDuration } from "../../kernel/duration.ts";
 import { verbArguments } from "../area-command.ts";
@@ -40,7 +41,8 @@ export function rolloutsCommand(surroundings: Surroundings): Command {
       const group = text("group");
       return signedIn(surroundings, given, signal, async (call) => {
         const id = release ?? (await releaseAt(text("channel") ?? PRODUCTION, text("project"), call, signal));
-        const wanted = { id, ...(group !== undefined && { group }) };
+        const read = { params: { id }, query: {}, body: undefined };
+        const wanted = { release: (await call("releases", "get", read, signal)) as Release, group };
         const how = { timeoutMs, isOnce: text("once") === "true", format: given.format };
         return followRollout(wanted, how, surroundings, call, signal);
       });
@@ -72,8 +74,8 @@ async function releaseAt(
 const HELP = `usage: sallyport rollouts watch (RELEASE | --channel NAME --project PROJECT) [--once] [--timeout 30m]
 
 Shows each deployment that is to run the release, and again when it has changed: its state and status, why it is there, and
-what helps. It ends when none is on its way any more: with 0 when all run it, with ${EXIT_CODES.notRun.code} when one has failed. What waits for
-the customer is on its way.
+what helps. It ends when none is on its way any more: with 0 when all run it, with ${EXIT_CODES.notRun.code} when one has failed, has drifted, or does
+not begin before a retry. What waits for the customer is on its way, and so is a redeploy of the release.
 
 ${FLAGS.map(describeFlag).join("\n")}
 ${COMMON}
