@@ -11,7 +11,7 @@ import { grantNamed, rolloutNamed } from "./grants.ts";
 import { openSessions, sessionsTable } from "./inside.ts";
 import { foundByEach } from "./plan-targets.ts";
 import { commandsWith } from "./plugin-commands.ts";
-import { policyVerdict, verdictText, waitsForWindows } from "./policy-verdict.ts";
+import { policyVerdict, requireCommand, verdictText, waitsForWindows } from "./policy-verdict.ts";
 import { listed, requestsTable, waitingRequests } from "./requests.ts";
 import { planText, shownPlan } from "./shown-plan.ts";
 import { rolloutText, shownRollout } from "./shown-rollout.ts";
@@ -124,6 +124,7 @@ async function policyTest({ client, namespace, words, flags, signal, now }: Aske
   const [test, command = ""] = words;
   if (test !== "test") throw new UsageError(`there is no policy ${test}; there is policy test`);
   if (!/^[a-z0-9-]+\/[a-z0-9-]+$/.test(command)) throw new UsageError("a command is PLUGIN/OPERATION");
+  requireCommand(command);
   const question = { command, params: paramsOf(flags.params), deploymentId: flags.deployment ?? "" };
   const policies = await listed<OperationPolicy>(client, operationPolicies, namespace, signal);
   const windows = waitsForWindows(command) ? await windowsOf(policies, now) : undefined;

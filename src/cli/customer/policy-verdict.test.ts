@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { OperationPolicySpec } from "../../crds/kinds/operation-policy.ts";
 import { BUILT_IN } from "../../crds/operations/catalog.ts";
 import type { WindowState } from "../../operator/gate/release-windows.ts";
-import { policyVerdict, verdictText, waitsForWindows } from "./policy-verdict.ts";
+import { policyVerdict, requireCommand, verdictText, waitsForWindows } from "./policy-verdict.ts";
 
 const NODE = { operation: "kubernetes/cordon-node", deployments: ["dep_1"] } as const;
 
@@ -87,4 +87,11 @@ test("windows are of releases that begin: not of what is denied, of the way back
   expect(ask([auto as never], "release/update").windows).toBeNull();
   const all = ["release/install", "release/update", "release/delete", "release/rollback", "kubernetes/scale"];
   expect(all.filter(waitsForWindows)).toEqual(all.slice(0, 3));
+});
+
+test("a command of releases that is none is not answered", () => {
+  const words =
+    /no command release\/nope; those of releases are release\/install, release\/update, release\/delete, release\/rollback$/;
+  expect(() => requireCommand("release/nope")).toThrow(words);
+  for (const command of ["release/update", "kubernetes/scale", "other/nope"]) requireCommand(command);
 });

@@ -1,7 +1,7 @@
 import type { OperationPolicy, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
 import type { CommandTable } from "../../crds/operations/catalog.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { isRelease, ROLLBACK } from "../../crds/released/releases.ts";
+import { isRelease, RELEASE_OPERATIONS, ROLLBACK } from "../../crds/released/releases.ts";
 import {
   type CustomerPolicy,
   decisionOn,
@@ -11,6 +11,7 @@ import {
   writtenIn,
 } from "../../operator/gate/policy.ts";
 import type { WindowState } from "../../operator/gate/release-windows.ts";
+import { UsageError } from "../kernel/command.ts";
 import { escaped } from "../kernel/output.ts";
 
 /** What the customer's policies say of a command, and why. */
@@ -48,6 +49,13 @@ const MEANS: Readonly<Record<PolicyDecision, string>> = {
 
 const UNKNOWN =
   "it never runs: this version of Sallyport has no such command, and no role shows that the install values enable it as a plugin's";
+
+/** Releases have no plugin: no install value makes another command of them. @throws UsageError for one that is none */
+export function requireCommand(command: string): void {
+  if (!isRelease(command) || RELEASE_OPERATIONS.some((each) => each.command === command)) return;
+  const known = RELEASE_OPERATIONS.map((each) => each.command).join(", ");
+  throw new UsageError(`there is no command ${command}; those of releases are ${known}`);
+}
 
 /** What is asked of the policies. */
 interface Question {

@@ -1,6 +1,7 @@
 import { open, unlink } from "node:fs/promises";
 import type { JoinToken, NewJoinToken } from "../../../contract/machines/machines.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
+import { counted } from "../../kernel/counted.ts";
 import { escaped, formatOf, render } from "../../kernel/output.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
 import type { Typed } from "../typed.ts";
@@ -37,7 +38,8 @@ export async function mintToken(
       out(await render({ id, expiresAt, maxJoins, pin: made.controlPlanePin, line, ...shown }, format));
       return;
     }
-    error(`${escaped(`token ${id}: for ${maxJoins} machines, until ${expiresAt}`, "")}\n`);
+    const machines = maxJoins === null ? "any number of machines" : counted(maxJoins, "machine");
+    error(`${escaped(`token ${id}: for ${machines}, until ${expiresAt}`, "")}\n`);
     if (place === "out") out(`${secret}\n`);
     else error(`the join string is in ${place.file}; it is a secret\n`);
     if (line === null) error("no join server has told its key: there is no line to run\n");

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import type { PluginMetadata } from "../../../plugins/metadata.ts";
 import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
+import { counted } from "../../kernel/counted.ts";
 import { escaped, type Format, formatOf, render, textOf } from "../../kernel/output.ts";
 import type { Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
@@ -75,12 +76,12 @@ async function check({ words, format, surroundings }: Order, signal: AbortSignal
   const { metadata, problems } = await readPluginFolder(folder, clock, signal);
   if (format !== "table") out(await render({ ok: problems.length === 0, problems }, format));
   else if (metadata !== undefined && problems.length === 0) out(textOf([`${titleOf(metadata)}: no problem`]));
-  else out(textOf([...problems.map(problemLine), `${problems.length} problem${problems.length === 1 ? "" : "s"}`]));
+  else out(textOf([...problems.map(problemLine), counted(problems.length, "problem")]));
   return problems.length === 0 ? EXIT_CODES.done.code : EXIT_CODES.failed.code;
 }
 
 function titleOf({ name, version, operations }: PluginMetadata): string {
-  return `${name} ${version}: ${operations.length} operation${operations.length === 1 ? "" : "s"}`;
+  return `${name} ${version}: ${counted(operations.length, "operation")}`;
 }
 
 /** @throws FriendlyError with all problems, each with its place */

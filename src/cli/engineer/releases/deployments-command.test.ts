@@ -77,7 +77,9 @@ onEachDatabase("sallyport deployments diff", (world: World) => {
     expect([hidden.code, hidden.out]).toEqual([1, expect.stringMatching(/before: \(secret\)\n +after: \(secret\)/)]);
     await variables(site, id, [{ ...secret, targetResources: null }]);
     const read = await type(["deployments", "diff", id], of(site));
-    expect(read.error).toMatch(/\nrel_\w+ has secret values: a customer without releases\.secrets refuses it\n/);
+    expect(read.error).toMatch(
+      /\n\S+ \(rel_\w+\) has secret values: a customer without releases\.secrets refuses it\n/,
+    );
     expect(read.error).toMatch(/^acme-eu: .*: objects of Kubernetes/);
     for (const { out, error } of [changed, hidden, read]) expect(out + error).not.toContain(CANARY);
   });

@@ -82,15 +82,18 @@ async function read(id: string, release: string | undefined, call: CallRoute, si
     });
   }
   const to = (await ask("releases", "get", wanted)) as Release;
-  if (to.projectId !== projectId) throw new UsageError(`${wanted} is a release of another project`);
-  if (to.stack[platform] === null) throw new UsageError(`${wanted} has nothing for the platform ${platform}`);
+  if (to.projectId !== projectId) throw new UsageError(`${named(to)} is a release of another project`);
+  if (to.stack[platform] === null) throw new UsageError(`${named(to)} has nothing for the platform ${platform}`);
   const from = currentReleaseId === null ? null : ((await ask("releases", "get", currentReleaseId)) as Release);
   const inputs = (await ask("deployments", "getInputs", id)) as Compared["inputs"];
   return { deployment, from, to, inputs };
 }
 
+function named({ version, id }: Release): string {
+  return escaped(`${version} (${id})`, "");
+}
+
 function headOf({ deployment, from, to }: Compared, { compares }: ReleaseDifferences): string {
-  const named = ({ version, id }: Release): string => `${version} (${id})`;
   const way = from === null ? `nothing installed → ${named(to)}` : `${named(from)} → ${named(to)}`;
   const what = {
     objects: "objects of Kubernetes, as its agent renders them, without the labels that name the release",
@@ -99,23 +102,24 @@ function headOf({ deployment, from, to }: Compared, { compares }: ReleaseDiffere
   return escaped(`${deployment.name}: ${way}: ${what[compares]}`, "");
 }
 
-function* notesOf({ deployment, to }: Compared, differences: ReleaseDifferences): Generator<string> {
+function* notesOf({ deployment, from, to }: Compared, differences: ReleaseDifferences): Generator<string> {
   const { status, error } = deployment;
   const { unrendered, bringsSecrets } = differences;
   if (error !== null) yield `now ${status}: ${error.code}: ${error.message}`;
-  if (bringsSecrets) yield `${to.id} has secret values: a customer without releases.secrets refuses it`;
+  if (bringsSecrets) yield `${named(to)} has secret values: a customer without releases.secrets refuses it`;
   for (const { releaseId, path, message } of unrendered.slice(0, MAX_TOLD)) {
-    const who = releaseId === to.id ? "the customer's cluster would refuse" : "no objects can be made of";
-    yield `${who} ${releaseId}: ${path} ${message}`;
+    const isWanted = releaseId === to.id;
+    const who = isWanted ? "the customer's cluster would refuse" : "no objects can be made of";
+    yield `${who} ${isWanted || from === null ? named(to) : named(from)}: ${path} ${message}`;
   }
   if (unrendered.length > MAX_TOLD) yield `and ${unrendered.length - MAX_TOLD} more: -o json`;
 }
 
 function shown({ deployment, from, to }: Compared, differences: ReleaseDifferences): object {
   const { compares, unrendered, bringsSecrets, changes } = differences;
-  const named = ({ id, version }: Release) => ({ id, version });
+  const short = ({ id, version }: Release) => ({ id, version });
   const { id, name, status } = deployment;
-  const of = { deployment: { id, name, status }, from: from === null ? null : named(from), to: named(to) };
+  const of = { deployment: { id, name, status }, from: from === null ? null : short(from), to: short(to) };
   return { ...of, compares, unrendered, bringsSecrets, changes };
 }
 

@@ -66,7 +66,10 @@ export function manifestStack(project: string, given: readonly LocatedObject[], 
 /** A stack that a file holds as it is. */
 export function wholeStack(stack: unknown, place: Place): ReleaseStack {
   const faults = new Faults();
-  for (const { path, message } of stackFaults(stack)) faults.add(place, path.split("."), `${path} ${message}`.trim());
+  for (const { path, message } of stackFaults(stack)) {
+    const words = message === "is required" ? `${message}${keysThere(stack, path)}` : message;
+    faults.add(place, path.split("."), `${path} ${words}`.trim());
+  }
   faults.end();
   const resources = isRecord(stack) && isRecord(stack.resources) ? Object.values(stack.resources) : [];
   const types = resources.flatMap((each) =>
@@ -74,6 +77,17 @@ export function wholeStack(stack: unknown, place: Place): ReleaseStack {
   );
   return { stack, what: "resources", counts: countsOf(types), bytes: bytesOf(stack) };
 }
+
+/** A misspelt key is kept by the platform, and only the one that it stands for is missed. */
+function keysThere(stack: unknown, path: string): string {
+  const parent = path
+    .split(".")
+    .slice(0, -1)
+    .reduce((value, key) => (isRecord(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined), stack);
+  return isRecord(parent) ? `, and there is only: ${Object.keys(parent).slice(0, MAX_KEYS).join(", ")}` : "";
+}
+
+const MAX_KEYS = 20;
 
 function orderOf(object: Readonly<Record<string, unknown>>): string {
   const { namespace, name } = isRecord(object.metadata) ? object.metadata : {};

@@ -92,6 +92,22 @@ onEachDatabase("sallyport release and rollouts", (world: World) => {
     expect((await type(["rollouts", "watch", id, "-o", "json"], of(site))).code).toBe(0);
   });
 
+  it("name what a release is, and say when it installs nothing or is promoted already", async () => {
+    const site = await newSite(world);
+    await site.call("POST", "/v1/release-channels", { query: { project: site.project.name }, body: { name: "beta" } });
+    const empty = await type(["releases", "create", "--project", site.project.name, "--version", "1.0.0"], of(site));
+    expect([empty.code, empty.error]).toEqual([
+      0,
+      expect.stringMatching(/^the release has no stack: it installs .*\n/),
+    ]);
+    const [, id = ""] = /(rel_\w+)/.exec(empty.out) ?? [];
+    const promoted = await type(["releases", "promote", id, "--channel", "beta"], of(site));
+    expect(promoted.out).toMatch(new RegExp(`^currentReleaseId +1\\.0\\.0 \\(${id}\\)$`, "m"));
+    expect(promoted.error).toBe(`${empty.error.split("\n")[0]}\nsallyport rollouts watch ${id}\n`);
+    const beta = await type(create(site, "2.0.0", "--manifests", folder, "--channel", "beta"), of(site));
+    expect(beta.error).toMatch(/^2 objects, .*\npromoted to beta: sallyport rollouts watch rel_\w+\n$/);
+  });
+
   it("keep the API's own form, and take a stack of a file", async () => {
     const site = await newSite(world);
     const stack = JSON.stringify({ aws: STACK });
@@ -116,9 +132,12 @@ it.each([
 ])("the next line to type is shown for an id that no shell reads: %s", async (id, line) => {
   const made = { id, version: "1.0.0", projectId: "prj_1", createdAt: "2026-01-01T00:00:00.000Z" };
   await answering(made, async (env) => {
-    const words = ["--project", "shop", "--manifests", join(folder, "web.yaml"), "--version", "1.0.0"];
+    const file = join(folder, "one.txt");
+    await writeFile(file, "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n");
+    const words = ["--project", "shop", "--manifests", file, "--version", "1.0.0"];
     const said = await type(["releases", "create", ...words], { env });
     expect(said.code, said.error).toBe(0);
+    expect(said.error).toMatch(/^1 object, /);
     expect(said.error.split("\n").slice(1).join("\n")).toBe(line);
   });
 });
@@ -146,7 +165,10 @@ it.each([
   ["a;$(reboot)\u001b[2J", "there are more: --all\n"],
 ])("the cursor of the next page is shown only where no shell reads it: %j", async (nextCursor, line) => {
   await answering({ items: [], nextCursor }, async (env) => {
-    expect(await type(["releases", "list"], { env })).toMatchObject({ code: 0, error: line });
+    expect(await type(["releases", "list", "--channel", "beta"], { env })).toMatchObject({ code: 0, error: line });
+    const others =
+      "only releases that are or were promoted to production: --all-channels lists every one, newest first\n";
+    expect((await type(["releases", "list"], { env })).error).toBe(`${others}${line}`);
   });
 });
 
@@ -174,7 +196,7 @@ it("each has a help with its flags", async () => {
   const help = async (...words: string[]) => (await type([...words, "--help"])).out;
   for (const flag of ["--manifests", "--helm", "--values", "--git", "--channel", "--version", "-o table|json|yaml"])
     expect(await help("release", "create")).toContain(flag);
-  expect(await help("release", "promote")).toContain("--expected-release-id");
+  expect(await help("release", "promote")).toMatch(/RELEASE \[--channel NAME\] .*\[--expected-release-id RELEASE\]\n/);
   for (const flag of ["--once", "--timeout", "--group", "  9  "])
     expect(await help("rollouts", "watch")).toContain(flag);
 });

@@ -1,8 +1,10 @@
-import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
+import { isRecord } from "../../../base/is-record.ts";
+import { PRODUCTION, type ReleaseChannel } from "../../../contract/releases/release-channels.ts";
 import type { NewRelease, Release } from "../../../contract/releases/releases.ts";
 import { pastedLine } from "../../../contract/wire/pasted-line.ts";
 import { type Command, UsageError } from "../../kernel/command.ts";
-import { escaped, render } from "../../kernel/output.ts";
+import { counted } from "../../kernel/counted.ts";
+import { escaped, type Format, render } from "../../kernel/output.ts";
 import { findVerb, type VerbArguments, verbArguments } from "../area-command.ts";
 import { COMMON, describeFlag } from "../area-help.ts";
 import { type Surroundings, signedIn } from "../calling.ts";
@@ -16,11 +18,12 @@ import { ownFlag } from "./own-flag.ts";
 /** The verbs of `releases` that no call of this area has. */
 export const RELEASE_VERBS: readonly string[] = ["promote"];
 
+const STACK = ownFlag(
+  "stack",
+  "file with the stack for Kubernetes, as YAML or JSON; KEY=VALUE, JSON and @FILE are the API's own field",
+);
 const SOURCES = [
-  ownFlag(
-    "stack",
-    "file with the stack for Kubernetes, as YAML or JSON; KEY=VALUE, JSON and @FILE are the API's own field",
-  ),
+  STACK,
   ownFlag(
     "manifests",
     "file or folder of Kubernetes objects as YAML or JSON, - for standard input; may be given again",
@@ -54,8 +57,9 @@ export function releasesCommand(area: Area, plain: Command, surroundings: Surrou
     },
     async run([word = "", ...rest], signal) {
       if (word === "promote") return promote(rest, surroundings, signal);
-      if (word !== "create" || isPlain(rest)) return plain.run([word, ...rest], signal);
-      return createRelease(verb, rest, surroundings, signal);
+      if (word === "create") return createRelease(isPlain(rest) ? create : verb, rest, surroundings, signal);
+      if (word === "list") tellOfOthers(rest, surroundings);
+      return plain.run([word, ...rest], signal);
     },
   };
 }
@@ -68,6 +72,12 @@ function isPlain(args: readonly string[]): boolean {
   return !isGiven || (at >= 0 && /^[@{[]|^[a-z]+=/.test(value ?? ""));
 }
 
+/** A release that was made just now is in no list of a channel. */
+function tellOfOthers(args: readonly string[], { error }: Surroundings): void {
+  if (args.some((word) => /^--(channel|all-channels|help)\b/.test(word))) return;
+  error(`only releases that are or were promoted to ${PRODUCTION}: --all-channels lists every one, newest first\n`);
+}
+
 async function createRelease(
   verb: Verb,
   args: readonly string[],
@@ -76,29 +86,46 @@ async function createRelease(
 ): Promise<number> {
   const { out, error } = surroundings;
   const given = verbArguments("releases create", verb.flags, args);
-  const isOwn = (name: string): boolean => OWN.some((flag) => flag.name === name);
+  const isOwn = (name: string): boolean => OWN.some((flag) => verb.flags.includes(flag) && flag.name === name);
   const texts = Object.fromEntries(Object.entries(given.texts).filter(([name]) => !isOwn(name)));
   const { body } = await callValues(verb, { ...given, texts }, () => surroundings.readInput());
   const fields = body as Readonly<Record<string, unknown>>;
-  const made = await stackOf(given, String(fields.project), surroundings, signal);
+  const made = verb.flags.includes(STACK)
+    ? await stackOf(given, String(fields.project), surroundings, signal)
+    : undefined;
   const gitMetadata = given.texts.git?.at(-1) === "true" ? await gitSource(surroundings, signal) : undefined;
-  error(`${escaped(summaryOf(made), "")}\n`);
+  if (made !== undefined) error(`${escaped(summaryOf(made), "")}\n`);
+  else if (!hasStack(fields.stack)) error(`${INSTALLS_NOTHING}\n`);
   return signedIn(surroundings, given, signal, async (call) => {
-    const sent = { ...fields, stack: { kubernetes: made.stack }, ...(gitMetadata !== undefined && { gitMetadata }) };
+    const stacks = made === undefined ? {} : { stack: { kubernetes: made.stack } };
+    const sent = { ...fields, ...stacks, ...(gitMetadata !== undefined && { gitMetadata }) };
     const values = { params: {}, query: {}, body: sent };
-    const { stack: _, ...release } = (await call("releases", "create", values, signal)) as NewRelease;
-    const { id, version, projectId, createdAt } = release;
-    const { counts, bytes, what } = made;
-    out(
-      await render(
-        given.format === "table" ? { id, version, projectId, createdAt } : { ...release, [what]: counts, bytes },
-        given.format,
-      ),
-    );
-    const next = pastedLine`sallyport releases promote ${id} --channel ${PRODUCTION}; then sallyport rollouts watch ${id}`;
+    const answer = (await call("releases", "create", values, signal)) as NewRelease;
+    out(await render(shown(answer, made, given.format), given.format));
+    const { id } = answer;
+    const { channel } = fields;
+    const next =
+      channel === undefined
+        ? pastedLine`sallyport releases promote ${id} --channel ${PRODUCTION}; then sallyport rollouts watch ${id}`
+        : pastedLine`promoted to ${String(channel)}: sallyport rollouts watch ${id}`;
     if (next !== undefined) error(`${next}\n`);
     return EXIT_CODES.done.code;
   });
+}
+
+/** Without the stack that was made here: its files are the better form of it. */
+function shown(answer: NewRelease, made: ReleaseStack | undefined, format: Format): object {
+  if (made === undefined) return answer;
+  const { stack: _, ...release } = answer;
+  const { id, version, projectId, createdAt } = release;
+  if (format === "table") return { id, version, projectId, createdAt };
+  return { ...release, [made.what]: made.counts, bytes: made.bytes };
+}
+
+const INSTALLS_NOTHING = "the release has no stack: it installs nothing; --manifests, --stack and --helm give it one";
+
+function hasStack(stack: unknown): boolean {
+  return isRecord(stack) && Object.values(stack).some((each) => each != null);
 }
 
 /** @throws UsageError unless exactly one source is named, with its own settings */
@@ -128,7 +155,7 @@ async function stackOf(
 function summaryOf({ counts, what, bytes }: ReleaseStack): string {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const each = Object.entries(counts).map(([word, count]) => `${word} ${count}`);
-  return `${all} ${what}, ${(bytes / 1024).toFixed(1)} KiB: ${each.join(", ")}`;
+  return `${counted(all, what === "objects" ? "object" : "resource")}, ${(bytes / 1024).toFixed(1)} KiB: ${each.join(", ")}`;
 }
 
 async function promote(args: readonly string[], surroundings: Surroundings, signal: AbortSignal): Promise<number> {
@@ -142,11 +169,15 @@ async function promote(args: readonly string[], surroundings: Surroundings, sign
   const expected = text("expected-release-id");
   return signedIn(surroundings, given, signal, async (call) => {
     const read = { params: { id: releaseId }, query: {}, body: undefined };
-    const project = text("project") ?? ((await call("releases", "get", read, signal)) as Release).projectId;
+    const { projectId, version, stack } = (await call("releases", "get", read, signal)) as Release;
+    const project = text("project") ?? projectId;
     const expectedReleaseId = expected === "null" ? null : expected;
     const body = { releaseId, ...(expectedReleaseId !== undefined && { expectedReleaseId }) };
-    const channel = await call("releaseChannels", "promote", { params: { name }, query: { project }, body }, signal);
-    surroundings.out(await render(channel, given.format));
+    const values = { params: { name }, query: { project }, body };
+    const channel = (await call("releaseChannels", "promote", values, signal)) as ReleaseChannel;
+    const named = { ...channel, currentReleaseId: `${version} (${releaseId})` };
+    surroundings.out(await render(given.format === "table" ? named : channel, given.format));
+    if (!hasStack(stack)) surroundings.error(`${INSTALLS_NOTHING}\n`);
     const next = pastedLine`sallyport rollouts watch ${releaseId}`;
     if (next !== undefined) surroundings.error(`${next}\n`);
     return EXIT_CODES.done.code;
@@ -166,7 +197,7 @@ ${COMMON}
 `;
 }
 
-const PROMOTE_HELP = `usage: sallyport releases promote RELEASE [--channel ${PRODUCTION}]
+const PROMOTE_HELP = `usage: sallyport releases promote RELEASE [--channel NAME] [--project PROJECT] [--expected-release-id RELEASE]
 
 Points a channel at a release: its unpinned followers take it as their target. The same as
 sallyport channels promote NAME --project PROJECT --release-id RELEASE.

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { type DeployedResource, RESOURCE_TYPES } from "../../../contract/resources/resources.ts";
 import { type Command, UsageError } from "../../kernel/command.ts";
+import { counted } from "../../kernel/counted.ts";
 import { render, Table } from "../../kernel/output.ts";
 import { watch } from "../../kernel/watch.ts";
 import { findVerb, type VerbArguments, verbArguments } from "../area-command.ts";
@@ -110,7 +111,7 @@ const NAMED = 5;
 function cutWords({ resources, truncated, truncatedDeployments: cut = [] }: Answer): string {
   if (truncated === undefined) return "";
   const named = cut.slice(0, NAMED).map((each) => `${each.shownCount} of ${each.totalCount} of ${each.deploymentName}`);
-  const others = cut.length > NAMED ? [`and of ${cut.length - NAMED} more deployments`] : [];
+  const others = cut.length > NAMED ? [`and of ${counted(cut.length - NAMED, "more deployment")}`] : [];
   const words = [`only ${resources.length} are shown`, ...named, ...others].join(", ");
   return `${words}: narrow it with --deployment, --type or --name\n`;
 }
