@@ -10,7 +10,7 @@ export interface Wanted {
   readonly group: string | undefined;
 }
 
-export interface Look {
+interface Look {
   readonly standings: ReadonlyMap<string, Standing>;
   readonly counts: ReadonlyMap<WatchedState, number>;
   readonly requests: number;
