@@ -105,7 +105,7 @@ describe("the first release", () => {
     await watching.says(/three-waves .* pending .* APPROVAL_PENDING/);
     const table = await customer.types(customer.line("kubectl get rout -n", rollout));
     expect(table.split("\n")[0]).toMatch(
-      /^NAME +DEPLOYMENT +ACTION +VERSION +STATE +WAVE +CREATES +CHANGES +DELETES +AGE/,
+      /^NAME +DEPLOYMENT +ACTION +VERSION +STATE +WAVE +APPLIED +CREATES +CHANGES +DELETES +AGE/,
     );
     const created = `create Deployment.apps/${SHOP}/${FRONT}`;
     expect(await customer.types(customer.line("kubectl describe rout", rollout))).toContain(created);

@@ -264,6 +264,7 @@ export const ROLLOUT = {
     { name: "Version", type: "string", jsonPath: ".spec.version" },
     { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Wave", type: "string", jsonPath: ".status.waveOf" },
+    { name: "Applied", type: "string", jsonPath: '.status.conditions[?(@.type=="Applied")].reason' },
     { name: "Creates", type: "integer", jsonPath: ".status.plan.create" },
     { name: "Changes", type: "integer", jsonPath: ".status.plan.change" },
     { name: "Deletes", type: "integer", jsonPath: ".status.plan.prune" },

@@ -187,7 +187,8 @@ function prunedSaid(pruned: Pruned, others: Left): Said {
 /** Of `replicas` it is not told: an autoscaler has them as a rule. */
 function overridden(overrides: Overrides): Said {
   const told = overrides.filter(({ field }) => field !== ".spec.replicas");
-  if (told.length === 0) return ["Overridden", "False", "NoOverrides", "the release has all of its fields"];
+  const but = overrides.length === 0 ? "" : " but replicas, which stay as others have them";
+  if (told.length === 0) return ["Overridden", "False", "NoOverrides", `the release has all of its fields${but}`];
   const fields = told.map(({ ref, field, manager }) => ({ ref: `${ref} ${field}`, message: `of ${manager}` }));
   return ["Overridden", "True", "FieldsLeft", `${told.length} fields stay as others have them: ${named(fields)}`];
 }

@@ -1,7 +1,7 @@
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
 import { conditionOf, end, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
-import { atWave, held, LOOK_AT_LEAST_MS, permitted, planAgain, takeOverOf, windowClosed } from "./said.ts";
+import { atWave, held, LOOK_AT_LEAST_MS, pausedFirst, permitted, planAgain, takeOverOf, windowClosed } from "./said.ts";
 import { byAge, formerOf, isRunning, trailOf } from "./trail.ts";
 
 /** From the claim on: accounts and bindings end with it, and the API server refuses a longer time. */
@@ -67,11 +67,11 @@ export function awaiting(facts: RolloutFacts): RolloutStep {
   if (spec.approvedDigest === undefined && takesOverMore) return planAgain(facts, "what is asked for has changed");
   // Without a digest no plan was shown, also where a policy says auto: objects of the customer are in the way.
   if (status?.plannedDigest === undefined) {
-    return planAgeMs(facts) < TAKE_OVER_LOOK_MS ? wait(untilDeadline(facts)) : planning(facts);
+    return planAgeMs(facts) < TAKE_OVER_LOOK_MS ? wait(untilDeadline(facts), pausedFirst(facts)) : planning(facts);
   }
   const { is, said } = authorityOver(rollout, status?.plannedDigest, policy, hasFormer(facts));
   if (is === "given") return go("Queued", [said], { approvalLine: undefined });
-  return wait(untilDeadline(facts), [said]);
+  return wait(untilDeadline(facts), [...pausedFirst(facts), said]);
 }
 
 export function queued(facts: RolloutFacts): RolloutStep {

@@ -160,6 +160,8 @@ test("with all that people say and objects do, it ends: without rights, without 
       expect([...it.rights]).toEqual([]);
       for (const { status } of it.rollouts.values()) reached.add(status?.state ?? "none");
       expect([...it.rollouts.values()].filter((each) => !isOver(each))).toEqual([]);
+      const conditions = [...it.rollouts.values()].flatMap(({ status }) => status?.conditions ?? []);
+      expect(conditions.filter(({ status }) => status === "Unknown")).toEqual([]);
       expect(it.waysBack).toEqual([...new Set(it.waysBack)]);
       expect(it.installed).not.toContain("evil=1");
       if (it.state("b") === "RolledBack" && !it.rollouts.has("c")) {

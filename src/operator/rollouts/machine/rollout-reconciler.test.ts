@@ -196,7 +196,9 @@ describe("without a policy that says auto", () => {
       });
     }
     it.approve("a");
-    await it.until(() => it.reason("a", "Applied") === "False/Paused");
+    await it.until(() => it.state("a") === "Queued");
+    await it.look("a");
+    expect(it.reason("a", "Applied")).toBe("False/Paused");
     expect([it.state("a"), it.log.filter((word) => word.startsWith("apply"))]).toEqual(["Queued", []]);
     it.say("a", { pausedReason: undefined } as never);
     await it.untilState("a", "Succeeded");

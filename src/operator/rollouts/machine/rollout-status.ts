@@ -34,6 +34,8 @@ export function statusAs(
     conditions = withCondition(conditions, { type, status, reason, message, observedGeneration }, now);
   }
   const isFinal = FINAL_ROLLOUT_STATES.some((final) => final === state);
+  // What was Unknown when it ended stays so for ever: it would be read as if it were still waited for.
+  if (isFinal) conditions = conditions.filter((each) => each.status !== "Unknown");
   const all: Fields = {
     ...rollout.status,
     ...told(fields, redact),

@@ -53,6 +53,14 @@ export function isTimeOver({ rollout: { status }, now }: RolloutFacts): boolean 
   return !(now.getTime() < Date.parse(status?.until ?? ""));
 }
 
+/** Of a rollout that waits for a person: a pause holds nothing up yet, and is to be seen before the approval. */
+export function pausedFirst({ rollout }: Pick<RolloutFacts, "rollout">): readonly Said[] {
+  const { pausedReason } = rollout.spec;
+  if (pausedReason !== undefined) return [["Applied", "False", "Paused", `paused: ${pausedReason}`]];
+  if (conditionOf(rollout, "Applied")?.reason !== "Paused") return [];
+  return [["Applied", "Unknown", "PlannedAgain", "it is not paused any more"]];
+}
+
 /** How many objects the release may take over. A plan that knows fewer is not of this wish. */
 export function takeOverOf({ takeOver = [] }: Pick<RolloutSpec, "takeOver">): number {
   return new Set(takeOver.map(({ kind, name }) => `${kind}/${name}`)).size;

@@ -133,7 +133,9 @@ export function rollingBack(facts: RolloutFacts): RolloutStep {
 
 /** Only a time that is over leads here: what was cut by a crash is done again from the state that is stored. */
 export function unknown(): RolloutStep {
-  return end("Failed", [["Applied", "False", "TimeOver", "a rollout runs for two hours at most"]]);
+  return end("Failed", [
+    ["Applied", "False", "TimeOver", "a rollout runs for two hours at most; how far it came is not known"],
+  ]);
 }
 
 /**
