@@ -203,7 +203,7 @@ test("the way back deletes nothing that the rollout has adopted, and takes what 
 });
 
 test.each<[string, object, string]>([
-  ["another deployment's", { labels: { [DEPLOYMENT_ID_LABEL]: "dep_2" } }, "it has the label of a deployment"],
+  ["another deployment's", { labels: { [DEPLOYMENT_ID_LABEL]: "dep_2" } }, "of deployment dep_2: where that is gone"],
   ["another tool's", { labels: { [APPLYSET_LABEL]: "applyset-x-v1" } }, "it is of another ApplySet"],
   [
     "a controller's",

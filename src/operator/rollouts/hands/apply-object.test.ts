@@ -183,3 +183,25 @@ test.each<[string, Parameters<typeof ofLasting>[0], Parameters<typeof ofLasting>
   expect(sent.filter((each) => each !== "PATCH web")).toEqual([]);
   expect(result).toMatchObject({ isTemporary: false, message: expect.stringContaining("field is immutable") });
 });
+
+test.each([
+  ["without labels", {}, "it may be labelled example.com/member=yes and named in spec.takeOver"],
+  ["with the labels", MEMBERSHIP, "it has the labels, and spec.takeOver may name it"],
+])("an object of the customer %s waits for the word that is missing, or for its deletion", async (_, labels, how) => {
+  const api = new ReleaseApi({} as Exchange, () => undefined);
+  const manifest = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "shop" } };
+  const flags = { isDryRun: true, takesOver: false, isFrozen: false, wasInstalled: false, isDone: false };
+  const wish = { ...flags, keepsReplicas: false, recreates: true, resource: DEPLOYMENTS, startedAt: undefined };
+  const seen = live(1, []);
+  const listed = { ...seen, metadata: { ...seen.metadata, labels } } as LiveObject;
+  const said = async (spec: object) => {
+    const result = await applyObject(api, MEMBERSHIP, { ...wish, listed, manifest: { ...manifest, spec } }, signal);
+    return [(result as { isAdoptable?: boolean }).isAdoptable, (result as { message: string }).message];
+  };
+  const notOurs = "NotOurs: an object of this name is there that this deployment has not made; ";
+  expect(await said({})).toEqual([true, `${notOurs}${how}`]);
+  expect(await said({ selector: { matchLabels: { app: "web" } } })).toEqual([
+    true,
+    expect.stringContaining(`${notOurs}it cannot be taken over, because its selector`),
+  ]);
+});

@@ -12,7 +12,7 @@ import { isAsWished } from "./fields/as-wished.ts";
 import { differences } from "./fields/difference.ts";
 import { stopsWorkload } from "./fields/interruption.ts";
 import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient, isOfReleaseAlone } from "./fields/managed-fields.ts";
-import { isApplied, isMember, type Membership, whoseElse } from "./membership.ts";
+import { isApplied, isMember, type Membership, unfit, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
 import type { LiveObject, ReleaseApi } from "./release-api.ts";
 
@@ -194,17 +194,16 @@ function whyNotOurs(
   wish: Wish,
 ): Pick<Failure, "message" | "isAdoptable"> | undefined {
   const notOurs = "NotOurs: an object of this name is there that this deployment has not made";
-  if (!isMember(seen, membership)) {
-    const other = whoseElse(seen);
-    if (other !== undefined) return { message: `${notOurs}: ${other}` };
-    const labels = Object.entries(membership).map(([label, value]) => `${label}=${value}`);
-    return {
-      message: `${notOurs}; it may be labelled ${labels.join(" ")} and named in spec.takeOver`,
-      isAdoptable: true,
-    };
-  }
-  if (wish.wasInstalled || wish.takesOver || isApplied(seen)) return undefined;
-  return { message: `${notOurs}; it has the labels, and spec.takeOver may name it`, isAdoptable: true };
+  const isLabelled = isMember(seen, membership);
+  if (isLabelled && (wish.wasInstalled || wish.takesOver || isApplied(seen))) return undefined;
+  const other = isLabelled ? undefined : whoseElse(seen, membership);
+  if (other !== undefined) return { message: `${notOurs}: ${other}` };
+  const labels = Object.entries(membership).map(([label, value]) => `${label}=${value}`);
+  const how = isLabelled
+    ? "it has the labels, and spec.takeOver may name it"
+    : `it may be labelled ${labels.join(" ")} and named in spec.takeOver`;
+  // It waits also for the deletion of what cannot be taken over.
+  return { message: `${notOurs}; ${unfit(seen, wish.manifest) ?? how}`, isAdoptable: true };
 }
 
 async function applyTo(

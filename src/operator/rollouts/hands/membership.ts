@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import { objectName } from "../../../crds/group.ts";
-import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
+import type { ReleaseManifest, ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import { printableLine } from "../../../crds/printable.ts";
 import {
   APPLYSET_LABEL,
   applySetId,
@@ -9,10 +11,15 @@ import {
   RELEASE_ID_LABEL,
   RESOURCE_ID_LABEL,
 } from "../../../crds/release-names.ts";
+import { kindAndGroup } from "../../../crds/released/release-kinds.ts";
 import { type RuleProblem, refOf } from "../release-rules.ts";
+import { nodeAt } from "../rule-nodes.ts";
 import type { LiveObject } from "./release-api.ts";
 
 export const MANAGED_BY = "app.kubernetes.io/managed-by";
+
+const MAX_LABEL = 63;
+const OTHER_NAME = "the release has to use another name";
 
 /** By what the objects of one deployment are known. */
 export type Membership = Readonly<Record<string, string>>;
@@ -30,13 +37,37 @@ export function isMember({ metadata }: Pick<LiveObject, "metadata">, membership:
   return Object.entries(membership).every(([label, value]) => metadata.labels?.[label] === value);
 }
 
-/** Why an object that is not the deployment's own may not become its own; undefined: it is the customer's alone. */
-export function whoseElse({ metadata }: Pick<LiveObject, "metadata">): string | undefined {
+/** Why an object may not become the deployment's own, and what helps; undefined: it is the customer's alone. */
+export function whoseElse({ metadata }: Pick<LiveObject, "metadata">, membership: Membership): string | undefined {
   const { labels = {}, ownerReferences = [] } = metadata;
-  if (labels[DEPLOYMENT_ID_LABEL] !== undefined) return "it has the label of a deployment";
-  if (labels[APPLYSET_LABEL] !== undefined) return "it is of another ApplySet, whose tool would prune it";
-  if (ownerReferences.some(({ controller }) => controller === true)) return "a controller owns it";
+  const other = (label: string): string | undefined =>
+    labels[label] === membership[label] ? undefined : labels[label];
+  const deployment = other(DEPLOYMENT_ID_LABEL);
+  if (deployment !== undefined) {
+    const whose = `its label says that it is of deployment ${printableLine(deployment, MAX_LABEL)}`;
+    return `${whose}: where that is gone, delete the object; else ${OTHER_NAME}`;
+  }
+  if (other(APPLYSET_LABEL) !== undefined) {
+    return `it is of another ApplySet, whose tool would prune it: delete it, or ${OTHER_NAME}`;
+  }
+  if (ownerReferences.some(({ controller }) => controller === true)) return `a controller owns it: ${OTHER_NAME}`;
   return undefined;
+}
+
+/** Of these the API server changes no selector, and of a Job no template. */
+const WORKLOADS: readonly string[] = ["Deployment.apps", "StatefulSet.apps", "DaemonSet.apps"];
+
+/** Why all words of the customer would not let the release have it; undefined: it may. */
+export function unfit(seen: LiveObject, manifest: ReleaseManifest): string | undefined {
+  const kind = kindAndGroup(manifest);
+  const ownerOfPods = ({ spec }: LiveObject | ReleaseManifest): unknown =>
+    nodeAt(spec, "template", "metadata", "labels")[DEPLOYMENT_ID_LABEL];
+  const isOther = WORKLOADS.includes(kind)
+    ? !isDeepStrictEqual(nodeAt(seen.spec, "selector"), nodeAt(manifest.spec, "selector"))
+    : kind === "Job.batch" && ownerOfPods(seen) !== ownerOfPods(manifest);
+  if (!isOther) return undefined;
+  const what = kind === "Job.batch" ? "template" : "selector";
+  return `it cannot be taken over, because its ${what} cannot be changed: delete it, or ${OTHER_NAME}`;
 }
 
 /** Whether releases own fields of it: an object that only carries our labels was made by another hand. */

@@ -40,7 +40,7 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
     ...{ formerContent: former?.name, formerDigest: former?.digest, approvalLine: undefined },
   };
   if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {
-    const message = `${problems.length} are not of this deployment, and wait for spec.takeOver or a denial: ${named(problems)}`;
+    const message = `${problems.length} are not of this deployment, and wait for spec.takeOver, their deletion or a denial: ${named(problems)}`;
     const said: Said[] = [
       permitted(undefined),
       ["Planned", "False", "NotOurs", message],

@@ -250,7 +250,7 @@ describe("while objects of the customer are in the way", () => {
 
   test("the plan is made again each minute, without an event, and the conditions say what is waited for", async () => {
     const it = await waiting(MANUAL);
-    const note = `1 are not of this deployment, and wait for spec.takeOver or a denial: ${REF}: NotOurs`;
+    const note = `1 are not of this deployment, and wait for spec.takeOver, their deletion or a denial: ${REF}: NotOurs`;
     expect(it.events).toEqual([`ApprovalNeeded: ${note}`]);
     await tenMinutes(it);
     expect(it.state("a")).toBe("AwaitingApproval");
