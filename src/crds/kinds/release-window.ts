@@ -1,4 +1,5 @@
 import Type from "typebox";
+import { rules } from "../schema.ts";
 
 const MINUTE = "[0-5]?[0-9]";
 const HOUR = "([01]?[0-9]|2[0-3])";
@@ -22,9 +23,14 @@ export const SCHEDULE_PATTERN = `^${field(MINUTE)} ${field(HOUR)} (${field(DAY)}
 export const ReleaseWindow = Type.Object({
   schedule: Type.String({
     maxLength: 128,
-    pattern: SCHEDULE_PATTERN,
     description:
       "When it opens: minute, hour, day of the month, month, weekday, as in cron. One of the two days is *. Such as: 0 22 * * MON-THU",
+    // As a pattern it would be the API server's whole answer, in 2,000 characters.
+    ...rules({
+      rule: `self.matches(r'${SCHEDULE_PATTERN}')`,
+      message:
+        "needs five fields with one space between them, minute, hour, day of the month, month, weekday: values, MON, JAN, ranges, lists, steps; one of the two days is *. Such as: 0 22 * * MON-THU",
+    }),
   }),
   durationMinutes: Type.Integer({ minimum: 1, maximum: 10_080, description: "How long it stays open." }),
   timeZone: Type.String({

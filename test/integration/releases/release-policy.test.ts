@@ -42,10 +42,10 @@ test.each<[string, readonly object[], string]>([
   ["a week", [{ ...WINDOW, durationMinutes: 10_080 }], "taken"],
   ["a minute more than a week", [{ ...WINDOW, durationMinutes: 10_081 }], "durationMinutes"],
   ["no length", [{ ...WINDOW, durationMinutes: 0 }], "durationMinutes"],
-  ["six fields", [{ ...WINDOW, schedule: "0 0 22 * * MON" }], "schedule"],
-  ["both days", [{ ...WINDOW, schedule: "0 22 1 * MON" }], "schedule"],
-  ["hour 24", [{ ...WINDOW, schedule: "0 24 * * *" }], "schedule"],
-  ["a line break", [{ ...WINDOW, schedule: "0 22 * * *\n" }], "schedule"],
+  ["six fields", [{ ...WINDOW, schedule: "0 0 22 * * MON" }], "needs five fields with one space between them"],
+  ["both days", [{ ...WINDOW, schedule: "0 22 1 * MON" }], "needs five fields with one space between them"],
+  ["hour 24", [{ ...WINDOW, schedule: "0 24 * * *" }], "needs five fields with one space between them"],
+  ["a line break", [{ ...WINDOW, schedule: "0 22 * * *\n" }], "needs five fields with one space between them"],
   ["lists, ranges and steps", [{ ...WINDOW, schedule: "0,30 8-18/2 1-7 JAN-MAR,12 *" }], "taken"],
 ])("releaseWindows with %s: %#", async (_, releaseWindows, answer) => {
   expect(await policyWith({ releaseWindows })).toContain(answer);
