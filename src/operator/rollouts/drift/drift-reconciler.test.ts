@@ -370,10 +370,19 @@ test("at most fifty lines are told", async () => {
 
 test("nothing is compared while another rollout changes the objects, and an older one says nothing any more", async () => {
   const world = new World();
-  world.rollouts = [rollout("one", "Succeeded", 1, { drift: [CHANGED] }), rollout("two", "Gating", 2)];
+  await world.look();
   world.looks.set(REF, "missing");
+  await world.look();
+  expect(world.compared()).toMatchObject({ status: "True" });
+  world.asked.length = 0;
+  world.rollouts.push(rollout("two", "Gating", 2));
+  expect(driftKeys(world.rollouts)).toEqual(["grants/one"]);
   expect(await world.look()).toBeUndefined();
+  expect(await world.look("two")).toBeUndefined();
   expect(world.asked).toEqual([]);
+  expect([world.compared(), world.rollouts[0]?.status?.drift]).toEqual([undefined, undefined]);
+  expect(driftKeys(world.rollouts)).toEqual([]);
+  world.written.length = 0;
   world.rollouts = [rollout("one", "Succeeded", 1, { drift: [CHANGED] }), rollout("two", "Succeeded", 2)];
   expect(driftKeys(world.rollouts)).toEqual(["grants/one", "grants/two"]);
   expect(await world.look("one")).toBeUndefined();

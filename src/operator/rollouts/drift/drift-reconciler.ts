@@ -51,8 +51,13 @@ const COMPARED = "Compared";
 
 /** Keys of the rollouts of a deployment that have to be looked at: what is installed, and what still tells of a comparison. */
 export function driftKeys(rollouts: readonly Rollout[]): readonly string[] {
-  const installed = installedRelease(rollouts)?.rollout;
+  const installed = comparable(rollouts)?.rollout;
   return rollouts.filter((each) => each === installed || isTold(each)).map(keyOf);
+}
+
+/** While one runs, it changes these objects: what was compared before does not count any more. */
+function comparable(rollouts: readonly Rollout[]): InstalledRelease | undefined {
+  return rollouts.some(isRunning) ? undefined : installedRelease(rollouts);
 }
 
 function isTold({ status }: Rollout): boolean {
@@ -62,7 +67,7 @@ function isTold({ status }: Rollout): boolean {
 /**
  * Compares what is installed with its content, and says on the rollout that brought it what others have changed or deleted
  * since, and whether all of it could be looked at. It repairs nothing. While another rollout of the deployment runs nothing
- * is compared: it changes these objects.
+ * is compared, and nothing is said of earlier looks: AsReleased would be True of objects that are being changed.
  *
  * @param key of the rollout
  */
@@ -75,17 +80,15 @@ export async function reconcileDrift(
   if (rollout === undefined) return undefined;
   const { deploymentId } = rollout.spec;
   const all = ports.rolloutsOf(deploymentId);
-  if (all.some(isRunning)) return undefined;
-  const installed = installedRelease(all);
+  const installed = comparable(all);
   const isInstalled = installed?.rollout.metadata.uid === rollout.metadata.uid;
   const compared = isInstalled ? await compare(installed, all, ports, signal) : undefined;
   const told = toldOf(rollout, compared, ports);
   if (!isDeepStrictEqual(told, { drift: rollout.status?.drift, conditions: rollout.status?.conditions ?? [] })) {
     signal.throwIfAborted();
     // A rollout that began since has changed some of these objects; its events bring us back.
-    const now = ports.rolloutsOf(deploymentId);
-    const isAnother = installedRelease(now)?.rollout.metadata.uid !== installed?.rollout.metadata.uid;
-    if (isAnother || now.some(isRunning)) return undefined;
+    const now = comparable(ports.rolloutsOf(deploymentId));
+    if (now?.rollout.metadata.uid !== installed?.rollout.metadata.uid) return undefined;
     ports.fence();
     try {
       await ports.writeDrift(rollout, told, signal);
