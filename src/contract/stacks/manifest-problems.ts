@@ -35,6 +35,18 @@ const NEVER_METADATA = [
 export const HOOK_ANNOTATION = "sallyport.dev/hook";
 const OWN_PREFIXES = ["sallyport.dev/", "applyset.kubernetes.io/"];
 
+/** Where the kinds that run pods have their template: one without it is a slip of the pen. */
+const TEMPLATE_AT: ReadonlyMap<string, readonly string[]> = new Map([
+  ["apps/Deployment", ["spec", "template"]],
+  ["apps/StatefulSet", ["spec", "template"]],
+  ["apps/DaemonSet", ["spec", "template"]],
+  ["batch/Job", ["spec", "template"]],
+  ["batch/CronJob", ["spec", "jobTemplate", "spec", "template"]],
+]);
+
+/** Of a label, as the API server takes it. */
+const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+
 /** `apps/Deployment`, `/Service`: without the version, because each version shows the same object. */
 export function groupKindOf({ apiVersion, kind }: Pick<Manifest, "apiVersion" | "kind">): string {
   const slash = apiVersion.indexOf("/");
@@ -58,6 +70,8 @@ export function* manifestProblems(object: Manifest, path: string): Generator<Sta
       yield { path: `${path}.metadata.${field}`, message: "must be left out" };
     }
   }
+  const missing = missingAt(object, TEMPLATE_AT.get(groupKind) ?? []);
+  if (missing !== undefined) yield { path: `${path}.${missing}`, message: "is required" };
   for (const field of ["labels", "annotations"] as const) {
     for (const [key, value] of Object.entries(object.metadata[field] ?? {})) {
       const at = `${path}.metadata.${field}.${shortened(key)}`;
@@ -66,7 +80,20 @@ export function* manifestProblems(object: Manifest, path: string): Generator<Sta
         if (!isHook) yield { path: at, message: "is pre or post, of a Job" };
       } else if (OWN_PREFIXES.some((prefix) => key.startsWith(prefix))) {
         yield { path: at, message: "is written by the runner of releases alone" };
+      } else if (field === "labels" && !LABEL_VALUE.test(value)) {
+        yield { path: at, message: "is at most 63 letters, digits, -, _ and ., with a letter or digit at both ends" };
       }
     }
   }
+}
+
+/** The first of these fields, one in the other, that is not there; of an object without the first nothing is said. */
+function missingAt(object: object, [first, ...fields]: readonly string[]): string | undefined {
+  let at: unknown = first === undefined ? undefined : Reflect.get(object, first);
+  if (typeof at !== "object" || at === null) return undefined;
+  for (const [index, field] of fields.entries()) {
+    at = typeof at === "object" && at !== null ? Reflect.get(at, field) : undefined;
+    if (at === undefined || at === null) return [first, ...fields.slice(0, index + 1)].join(".");
+  }
+  return undefined;
 }

@@ -42,7 +42,10 @@ const FULL = {
   nightly: { type: "worker", image: "web@sha256:0", schedule: "15 3 * * MON-FRI" },
   jobs: { type: "worker", image: "web", replicas: 3, triggers: [{ type: "queue", from: "orders" }] },
   log: { type: "daemon", image: "log", tolerations: [{ operator: "Exists" }] },
-  raw: manifests(object("v1", "ConfigMap"), object("apps/v1", "Deployment", "a", { spec: { replicas: 1 } })),
+  raw: manifests(
+    object("v1", "ConfigMap"),
+    object("apps/v1", "Deployment", "a", { spec: { replicas: 1, template: {} } }),
+  ),
   orders: { type: "queue", anything: { at: "all" } },
   model: { type: "ai", modelRequirements: [] },
 };
@@ -168,6 +171,21 @@ describe("of objects is refused", () => {
       "a label of an apply set",
       object("v1", "Service", "a", { metadata: { name: "a", labels: { "applyset.kubernetes.io/part-of": "x" } } }),
       "metadata.labels.applyset.kubernetes.io/part-of is written",
+    ],
+    [
+      "a label with a letter that no label has",
+      object("v1", "Service", "a", { metadata: { name: "a", labels: { tier: "frönt" } } }),
+      "metadata.labels.tier is at most 63 letters",
+    ],
+    [
+      "a misspelt template",
+      object("apps/v1", "Deployment", "a", { spec: { tmplate: {} } }),
+      "spec.template is required",
+    ],
+    [
+      "a schedule without a Job",
+      object("batch/v1", "CronJob", "a", { spec: { jobTemplate: { template: {} } } }),
+      "spec.jobTemplate.spec is required",
     ],
     [
       "a hook of what is no Job",

@@ -131,3 +131,22 @@ test("the parent tells of the set before its first member is there; a label find
   expect(stdout).toContain("configmap/settings pruned");
   expect(stdout).toContain("deployment.apps/api pruned");
 });
+
+test("a deletion tells of the namespaces that it did not look into, by what the parent has of earlier releases", async () => {
+  const [old, now] = [await world.namespace(), await world.namespace()];
+  const hands = await world.hands();
+  const inOne = (namespace: string) => [member(configMap(namespace, "moved", {}))];
+  const install = await world.intent("install", { objects: inOne(old), namespaces: [old] });
+  expect((await hands.apply(install, 0, world.until(), signal())).failures).toEqual([]);
+  const told = {
+    ref: `Namespace/${old}`,
+    message: "an earlier release was installed there, and may have left objects",
+  };
+  const left = async (action: "delete" | "update", former = inOne(now)) =>
+    (await hands.prune(await world.intent(action, { former, namespaces: [now] }), world.until(), signal())).left;
+  expect(await left("delete")).toContainEqual(told);
+  expect(await left("delete", [])).toContainEqual(told);
+  expect(await left("delete", inOne(old))).toContainEqual(told);
+  // An update has no such end to tell of.
+  expect(await left("update")).toEqual([]);
+});

@@ -7,7 +7,7 @@ const SILENT_MS = 180_000;
 /** The next step, by the code of the error of a deployment that waits. Other codes are only told. */
 const WAITS: Readonly<Record<string, string>> = {
   RUNNER_DISABLED: "it stays wanted; the customer switches releases on (releases.enabled), or installs it by hand",
-  APPROVAL_PENDING: "the customer reads the plan and approves",
+  APPROVAL_PENDING: "it is the customer's turn",
   MACHINES_NEEDED: "make a join token and let a machine join, before the wave's time is over",
 };
 
@@ -19,7 +19,7 @@ const FAILED: Readonly<Record<string, string>> = {
   PREFLIGHT_CHECKS_FAILED: "mend the release, or retry once the cluster is mended",
   PROVISIONING_FAILED: "mend it, promote another release and retry, or retry this one",
   UPDATE_FAILED: "mend it and promote another release, or retry",
-  ROLLED_BACK: "what ran before runs again: mend it and promote another release, or retry",
+  ROLLED_BACK: "mend it and promote another release, or retry",
   RESOURCE_DRIFT: "ask the customer; a redeploy makes what is missing, and leaves the customer's fields",
   RESOURCE_UNHEALTHY: "look at the health of its workloads; promote another release",
   SECRET_VALUES_REFUSED: "the customer provides these values as a Secret",
@@ -61,7 +61,8 @@ export function whyOf(standing: Standing, now: Date): string | null {
   // Until its agent has reported, the record of one that is on its way has the error of the attempt before.
   const isOfBefore = error !== null && isWaiting && (isRetried || Object.hasOwn(FAILED, error.code));
   if (error !== null && !isOfBefore) {
-    const next = nextOf(error.code) ?? error.hint;
+    // The hint knows more than the code; and what is to be deleted is not mended by a release.
+    const next = state === "delete-failed" ? FAILED.DELETE_FAILED : (error.hint ?? nextOf(error.code));
     const said = `${error.code}: ${cut(error.message)}`;
     if (state === "retry-needed") return `${failedOf} has failed: ${said}; this one begins with: ${retryLine(id)}`;
     return [again ?? BY_STATE[state], `${said}${next ? `; ${next}` : ""}`].filter(Boolean).join("; ");

@@ -29,7 +29,9 @@ onEachDatabase("sallyport rollouts watch", (world: World) => {
     await site.report(id, "initial-setup-failed", {}, error("ROLLOUT_DENIED"));
     const own = await watch(site, [old]);
     expect([own.code, own.error]).toEqual([8, "1 failed\n"]);
-    expect(own.out).toMatch(/ failed +initial-setup-failed +ROLLOUT_DENIED: so it is; ask; then retry/);
+    expect(own.out).toMatch(
+      / failed +initial-setup-failed +ROLLOUT_DENIED: so it is; retry the deployment: its setup does not begin again/,
+    );
     const next = await release(site);
     await promote(site, next);
     const other = await watch(site, [next]);

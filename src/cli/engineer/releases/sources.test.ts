@@ -153,7 +153,15 @@ describe("a chart", () => {
     );
     expect(calls).toEqual([
       [
-        ...["template", "shop", "./shop", "--namespace", "namespace-of-the-deployment", "--skip-tests"],
+        ...[
+          "template",
+          "shop",
+          "./shop",
+          "--namespace",
+          "namespace-of-the-deployment",
+          "--skip-tests",
+          "--include-crds",
+        ],
         ...["--values", "a.yaml", "--values", "b.yaml"],
       ],
     ]);
@@ -179,6 +187,17 @@ describe("a chart", () => {
     ],
   ])("%s says what to do", async (_, answer, words) => {
     expect((await refusal(stackFromChart("shop", chart, surroundings(answer), signal))).message).toMatch(words);
+  });
+
+  it("leaves its CustomResourceDefinitions out, and says so", async () => {
+    const crd =
+      "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.com}\n";
+    const map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    const notes: string[] = [];
+    const heard = { ...surroundings(said(`${crd}---\n${map}`)), error: (text: string) => void notes.push(text) };
+    const { stack } = await stackFromChart("shop", chart, heard, signal);
+    expect(JSON.stringify(stack)).not.toContain("CustomResourceDefinition");
+    expect(notes.at(-1)).toBe("left out, because only the customer installs them: 1 CustomResourceDefinition\n");
   });
 
   it("has its Jobs before and after it", async () => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isRecord } from "../../../base/is-record.ts";
 import { HOOK_ANNOTATION } from "../../../contract/stacks/manifest-problems.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
+import { counted } from "../../kernel/counted.ts";
 import { escaped } from "../../kernel/output.ts";
 import type { Surroundings } from "../calling.ts";
 import { documentsIn, type LocatedObject, objectsOf } from "./located-objects.ts";
@@ -99,7 +100,7 @@ export async function stackFromChart(
 ): Promise<ReleaseStack> {
   if (chart.startsWith("-")) throw new UsageError(`--helm is a chart, not ${chart}`);
   const name = /^[a-z]([-a-z0-9]{0,51}[a-z0-9])?$/.test(project) ? project : "release";
-  const args = ["template", name, chart, "--namespace", namespace, "--skip-tests"];
+  const args = ["template", name, chart, "--namespace", namespace, "--skip-tests", "--include-crds"];
   error(`helm renders ${escaped(chart, "")}\n`);
   const said = await runTool?.("helm", [...args, ...values.flatMap((file) => ["--values", file])], signal);
   if (said === undefined) {
@@ -109,7 +110,11 @@ export async function stackFromChart(
   }
   if (said.code !== 0) throw new FriendlyError(`helm template ended with ${said.code}\n${escaped(said.stderr, "\n")}`);
   const faults = new Faults();
-  const objects = objectsOf(documentsIn("helm template", said.stdout), (place, fault) => faults.add(place, [], fault));
+  const all = objectsOf(documentsIn("helm template", said.stdout), (place, fault) => faults.add(place, [], fault));
+  const objects = all.filter(({ object }) => object.kind !== "CustomResourceDefinition");
+  const left = all.length - objects.length;
+  if (left > 0)
+    error(`left out, because only the customer installs them: ${counted(left, "CustomResourceDefinition")}\n`);
   return manifestStack(
     project,
     objects.map((one) => ofChart(one, faults)),

@@ -47,6 +47,17 @@ export async function coverMembers(
   await client.patch(managedDeployments, key, { type: "merge", body: { metadata: { uid, ...marks } } }, {}, signal);
 }
 
+/** Where the deployment's members are, or have been: what an earlier release was installed in is never taken off. */
+export async function memberNamespaces(
+  { client, grantsNamespace }: Pick<ApplySetPorts, "client" | "grantsNamespace">,
+  deploymentId: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const key = { namespace: grantsNamespace, name: objectName(deploymentId) };
+  const parent = await client.get<ManagedDeployment>(managedDeployments, key, signal);
+  return (parent?.metadata.annotations?.[APPLYSET_NAMESPACES] ?? "").split(",").filter((each) => each !== "");
+}
+
 /**
  * Kinds and namespaces are only added: what an earlier release has left, such as a volume claim, stays a member. The
  * parent's own namespace is not named.

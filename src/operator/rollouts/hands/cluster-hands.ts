@@ -16,7 +16,7 @@ import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } f
 import { waveHealth } from "./health/gate.ts";
 import { withoutLater } from "./health/resource-rows.ts";
 import { watchedObjects } from "./health/watched-objects.ts";
-import { leftBehind } from "./left-behind.ts";
+import { leftBehind, leftElsewhere } from "./left-behind.ts";
 import { membersOf } from "./members.ts";
 import { labelProblems, type Membership, membershipOf } from "./membership.ts";
 import { dryRuns } from "./planning/dry-runs.ts";
@@ -160,7 +160,11 @@ export class ClusterHands implements RolloutHands {
   async prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned> {
     const lines = outdated(intent);
     const copies = outdatedSecrets(intent);
-    if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: [] };
+    const isDeletion = intent.rollout.spec.action === "delete";
+    const namespaces = namespacesOf(lines, intent);
+    const { deploymentId } = intent.rollout.spec;
+    const elsewhere = isDeletion ? await leftElsewhere(this.#ports, deploymentId, namespaces, signal) : [];
+    if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: elsewhere };
     const work = async (api: ReleaseApi, { targets }: Targets): Promise<Pruned> => {
       const pruned = await prune(api, this.#membership(intent), intent, targets, this.#ports.clock, signal);
       if (pruned.waiting > 0) return pruned;
@@ -172,10 +176,8 @@ export class ClusterHands implements RolloutHands {
       ).map(refOfPlace);
       const going = copies.filter((place) => !read.includes(refOfPlace(place)));
       const removed = await this.#secrets.remove(api, going, signal);
-      const isDeletion = intent.rollout.spec.action === "delete";
-      const namespaces = namespacesOf(lines, intent);
       const behind = isDeletion ? await leftBehind(api, this.#membership(intent), targets, namespaces, signal) : [];
-      const told = [...pruned.left, ...removed.left, ...behind];
+      const told = [...pruned.left, ...removed.left, ...behind, ...elsewhere];
       return { ...pruned, deleted: pruned.deleted + removed.deleted, left: told };
     };
     return this.#as("prune", intent, lines, until, signal, work, copies);

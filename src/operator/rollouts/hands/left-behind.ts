@@ -3,6 +3,7 @@ import { groupOf, RELEASE_RESOURCES } from "../../../crds/released/release-kinds
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { refOf } from "../release-rules.ts";
+import { type ApplySetPorts, memberNamespaces } from "./apply-set.ts";
 import type { Pruned } from "./hands.ts";
 import { selectorOf } from "./members.ts";
 import { isApplied, isMember, type Membership } from "./membership.ts";
@@ -42,6 +43,18 @@ export async function leftBehind(
     .flat()
     .filter(({ ref }) => !known.has(ref))
     .map(({ ref, resource }) => ({ ref, message: isClaim(resource) ? CLAIM_STAYS : "an earlier release has left it" }));
+}
+
+/** Namespaces that a deletion did not look into, because nothing that is installed is there: earlier releases were. */
+export async function leftElsewhere(
+  ports: ApplySetPorts,
+  deploymentId: string,
+  namespaces: readonly string[],
+  signal: AbortSignal,
+): Promise<Pruned["left"]> {
+  const all = await memberNamespaces(ports, deploymentId, signal);
+  const message = "an earlier release was installed there, and may have left objects";
+  return all.filter((each) => !namespaces.includes(each)).map((each) => ({ ref: `Namespace/${each}`, message }));
 }
 
 /** None where the customer's role does not let the release list the kind: it has made none there. */

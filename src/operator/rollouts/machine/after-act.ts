@@ -1,6 +1,7 @@
 import type { RolloutPlan } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
-import type { Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
+import type { Intent, Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
+import { isNamed } from "../hands/targets.ts";
 import { authorityOver } from "./authority.ts";
 import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
 import { approvalLine, atWave, named, permitted, takeOverOf } from "./said.ts";
@@ -12,6 +13,8 @@ const AGAIN_MS = 2_000;
 const TRIED_FOR_MS = 10 * 60_000;
 /** How long deletions are waited for. */
 const DELETED_WITHIN_MS = 10 * 60_000;
+/** Objects in one message. */
+const MAX_NAMED = 5;
 /** Of the status, over all waves. */
 const MAX_OVERRIDES = 50;
 
@@ -23,6 +26,8 @@ export interface Plan extends Planned {
   /** The former content cannot be read: nothing of it is deleted, and nothing goes back to it. */
   readonly isFormerGone: boolean;
   readonly waves: number;
+  /** What it was made of. */
+  readonly intent: Pick<Intent, "takeOver" | "objects" | "former">;
   /** Those that are accepted and that objects lie in: the accounts have rights there. */
   readonly namespaces: readonly string[];
   /** When it was begun. */
@@ -39,8 +44,9 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
     ...{ waves, namespaces: [...planned.namespaces] },
     ...{ formerContent: former?.name, formerDigest: former?.digest, approvalLine: undefined },
   };
+  const strangers = namedInVain(planned.intent);
   if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {
-    const message = `${problems.length} are not of this deployment, and wait for spec.takeOver, their deletion or a denial: ${named(problems)}`;
+    const message = `${problems.length} are not of this deployment, and wait for spec.takeOver, their deletion or a denial: ${named(problems)}${strangers}`;
     const said: Said[] = [
       permitted(undefined),
       ["Planned", "False", "NotOurs", message],
@@ -67,7 +73,7 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   const { is, said } = authorityOver(shown, plannedDigest, policy, former !== undefined);
   const all: Said[] = [
     permitted(undefined),
-    ["Planned", "True", "PlanMade", `${counts}${gone}`],
+    ["Planned", "True", "PlanMade", `${counts}${gone}${strangers}`],
     overridden(plan.overrides ?? []),
     said,
   ];
@@ -76,6 +82,15 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   // An approval is final: this rollout could never be given another one.
   if (rollout.spec.approvedDigest !== undefined) return end("Failed", all, fields);
   return go("AwaitingApproval", all, { ...fields, approvalLine: approvalLine(rollout, plannedDigest) });
+}
+
+/** A name that is not the object's would else be taken for one that counts. */
+function namedInVain({ takeOver, objects, former }: Plan["intent"]): string {
+  const found = takeOver.filter((each) => ![...objects, ...former].some(({ manifest }) => isNamed([each], manifest)));
+  if (found.length === 0) return "";
+  const told = found.slice(0, MAX_NAMED).map(({ kind, name }) => `${kind}/${name}`);
+  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : "";
+  return `; spec.takeOver names what the release does not have: ${told.join(", ")}${more}`;
 }
 
 /** @param waves how many the content has */

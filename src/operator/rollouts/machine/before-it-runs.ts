@@ -1,8 +1,9 @@
+import { byAge } from "../../../crds/kinds/rollout-order.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
 import { conditionOf, end, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
 import { atWave, held, LOOK_AT_LEAST_MS, pausedFirst, permitted, planAgain, takeOverOf, windowClosed } from "./said.ts";
-import { byAge, formerOf, isRunning, trailOf } from "./trail.ts";
+import { formerOf, isRunning, trailOf } from "./trail.ts";
 
 /** From the claim on: accounts and bindings end with it, and the API server refuses a longer time. */
 const RUNS_AT_MOST_MS = 2 * 3_600_000;

@@ -66,3 +66,18 @@ test("what is Unknown when a rollout ends is not said any more", async () => {
   const all = ["a", "b"].flatMap((name) => it.rollout(name).status?.conditions ?? []);
   expect(all.filter(({ status }) => status === "Unknown")).toEqual([]);
 });
+
+test("what takeOver names and the release does not have is told, in a plan and while objects are in the way", async () => {
+  const it = asked();
+  const web = Array.from({ length: 6 }, (_, index) => ({ kind: "ConfigMap", name: `web-${index}` }));
+  it.say("a", { takeOver: [{ kind: "Deployment", name: "api" }, ...web] });
+  await it.untilState("a", "AwaitingApproval");
+  const told =
+    "; spec.takeOver names what the release does not have: ConfigMap/web-0, ConfigMap/web-1, ConfigMap/web-2, ConfigMap/web-3, ConfigMap/web-4 and 1 more";
+  expect(it.message("a", "Planned")).toBe(`creates 1, changes 0, deletes 0, leaves 0 as they are${told}`);
+  const other = asked();
+  other.cluster.objects.set(REF, { line: line("api"), isOurs: false });
+  other.say("a", { takeOver: web });
+  await other.untilState("a", "AwaitingApproval");
+  expect(other.message("a", "Planned")).toContain(`${REF}: NotOurs${told}`);
+});

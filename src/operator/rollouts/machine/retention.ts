@@ -1,6 +1,7 @@
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
+import { byAge } from "../../../crds/kinds/rollout-order.ts";
 import type { KubeObject } from "../../../kube/objects/resource.ts";
-import { byAge, isOver, trailOf } from "./trail.ts";
+import { isOver, trailOf } from "./trail.ts";
 
 /** A content in the cache, without its objects. */
 export interface KnownContent {

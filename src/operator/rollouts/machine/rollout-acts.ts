@@ -51,7 +51,9 @@ export async function perform(
     const isFormerGone = contents.former?.problem !== undefined;
     const waves = wavesOf(course.intent).length;
     const namespaces = openNamespaces(course.intent);
-    return after.afterPlan(await look(), { ...planned, former: trail.former, isFormerGone, waves, namespaces, at });
+    const { former } = trail;
+    const { intent } = course;
+    return after.afterPlan(await look(), { ...planned, intent, former, isFormerGone, waves, namespaces, at });
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
     // A role or a right was taken away: the operator may not lend it.

@@ -1,8 +1,6 @@
 import { FINAL_ROLLOUT_STATES, type Rollout, type RolloutSpec } from "../../../crds/kinds/rollout.ts";
 import { byAge } from "../../../crds/kinds/rollout-order.ts";
 
-export { byAge };
-
 /** A release's content, tied to what it held when it was applied. */
 export interface ContentRef {
   readonly name: string;
