@@ -168,13 +168,13 @@ function busy(message: string): ApiError {
 
 /** One problem for each kind and namespace. */
 function lackingProblems(lacking: readonly Need[]): readonly RuleProblem[] {
-  const verbs = new Map<string, string[]>();
+  const verbs = new Map<string, Set<string>>();
   for (const need of lacking) {
     const ref = `${kindOf(need)}/${need.namespace}/`;
-    verbs.set(ref, [...(verbs.get(ref) ?? []), need.verb]);
+    verbs.set(ref, (verbs.get(ref) ?? new Set()).add(need.verb));
   }
   return [...verbs].map(([ref, lacked]) => ({
     ref,
-    message: `the role of releases does not allow here: ${lacked.join(", ")}`,
+    message: `the role of releases does not allow here: ${[...lacked].join(", ")}`,
   }));
 }
