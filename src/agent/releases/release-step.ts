@@ -122,8 +122,9 @@ function report(state: ReleaseReport["state"]): ReleaseStep {
 
 function stageFor(wish: Wish, rollout: Rollout | undefined, facts: ReleaseFacts): Stage {
   const { record, note } = facts;
-  if (rollout !== undefined) return isOfAnother(wish, rollout, facts) ? "failed" : stageOf(rollout);
+  // Also where a rollout of its name is there: that only ends the one before.
   if (note?.rolloutId === wish.rolloutId && note.isFinal) return "failed";
+  if (rollout !== undefined) return isOfAnother(wish, rollout, facts) ? "failed" : stageOf(rollout);
   return record.wanted.told?.rolloutId === wish.rolloutId ? "gone" : "none";
 }
 

@@ -276,6 +276,24 @@ describe("a release that cannot be asked for fails, and says why:", () => {
     expect(world.told()).toContain(`update-failed ${message}`);
   });
 
+  test("a rollout that waits for the customer's word ends by one that names no content; one that runs does not", async () => {
+    const waits = { metadata: { name: "a" }, spec: { rolloutId: "a", deploymentId: DEPLOYMENT } };
+    const runs = { ...waits, status: { state: "Applying", startedAt: AT } };
+    world.rendered = { ok: true, objects: [], configHash: "c".repeat(64) };
+    world.rollouts.set("a", runs as never);
+    await world.answer();
+    expect(world.made).toEqual([]);
+    const again = new World();
+    again.rendered = world.rendered;
+    again.rollouts.set("a", { ...waits, status: { state: "AwaitingApproval" } } as never);
+    expect(await again.answer()).toBe(0);
+    expect(again.made).toEqual(["Rollout"]);
+    const ends = again.rollouts.get(`duop-${"1".repeat(28)}`);
+    expect(ends).toMatchObject({ spec: { action: "install", contentName: expect.stringMatching(/^rel-/) } });
+    expect(again.contents.has(ends?.spec.contentName ?? "")).toBe(false);
+    expect(again.told()).toContain("update-failed PREFLIGHT_CHECKS_FAILED: the release has no objects to install");
+  });
+
   test("a deletion needs no release and no target that can be read", async () => {
     const wanted = { ...NOTHING_WANTED, deleteAction: "cleanup" as const };
     world.rollouts.set("a", { metadata: { name: "a" }, spec: { rolloutId: "a", deploymentId: DEPLOYMENT } } as never);

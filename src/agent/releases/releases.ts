@@ -9,6 +9,7 @@ import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Capacity } from "../kernel/capacity.ts";
 import { type Installed, installedOf, type Member } from "./installed.ts";
+import { made } from "./made.ts";
 import type { ReleaseCluster } from "./release-cluster.ts";
 import { type NewContent, newContent, newRollout } from "./release-objects.ts";
 import type { ReleaseRecord } from "./release-record.ts";
@@ -19,7 +20,7 @@ import type { Render, Rendered } from "./render/render-stack.ts";
 import { stored } from "./rollout-progress.ts";
 import { type StackNames, stackNamesOf } from "./stack-state.ts";
 import { Troubles } from "./troubles.ts";
-import type { Wish } from "./wish.ts";
+import { FINAL_STATES, type Wish } from "./wish.ts";
 
 type Room = Pick<Capacity, "fullBecause" | "made" | "unmade">;
 
@@ -116,6 +117,7 @@ export class Releases {
     if (lately.length >= MAX_A_MINUTE) return first + MINUTE_MS - nowMs;
     this.#madeAtMs.set(id, [...lately, nowMs]);
     const note = await this.#make(step.wish, id, target, answer, context);
+    if (note?.isFinal === true) await this.#supersede(step.wish, id, answer, context);
     const before = this.#notes.get(id);
     if (note === undefined) this.#notes.delete(id);
     else this.#notes.set(id, note);
@@ -184,6 +186,28 @@ export class Releases {
     return refusal === undefined ? undefined : fails(refusal);
   }
 
+  /**
+   * A release that is no objects here ends the rollout that still waits for one before it, by a rollout that names a content
+   * which is not there. Else the customer could approve that one later, and the platform would not know what runs.
+   */
+  async #supersede(
+    wish: Wish,
+    deploymentId: string,
+    { isLeased }: Pick<Answered, "isLeased">,
+    context: ReconcileContext,
+  ): Promise<void> {
+    const { cluster, grantsNamespace, clock } = this.#options;
+    const { releaseId } = wish;
+    const waits = ({ status }: Rollout): boolean =>
+      status?.startedAt === undefined && !FINAL_STATES.has(status?.state ?? "Planning");
+    if (releaseId === null || !cluster.rolloutsOf(deploymentId).some(waits)) return;
+    if (this.#fullBecause(deploymentId, false) !== undefined) return;
+    const nothing = { deploymentId, releaseId, version: releaseId, objects: [], configHash: "" };
+    const content = newContent(nothing, grantsNamespace);
+    const rollout = newRollout(wish, deploymentId, content, grantsNamespace, clock.wallNow());
+    await this.#create(undefined, rollout, isLeased, context);
+  }
+
   #render(
     target: SyncTarget,
     deploymentId: string,
@@ -245,38 +269,6 @@ export class Releases {
     log.info({ name: rollout.metadata.name, deploymentId, action }, "a release is asked for in the cluster");
     return undefined;
   }
-}
-
-interface Named {
-  readonly metadata: { readonly name: string };
-  readonly spec: { readonly deploymentId: string };
-}
-
-/** @returns false: another object has its name. One that is the same, from before a restart or of another agent, is it. */
-async function made<T extends Named>(
-  rooms: readonly Room[],
-  object: T,
-  create: (object: T) => Promise<unknown>,
-  read: () => Promise<Named | undefined>,
-): Promise<boolean> {
-  for (const room of rooms) room.made(object);
-  try {
-    await create(object);
-    return true;
-  } catch (error) {
-    for (const room of rooms) room.unmade(object);
-    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
-    const there = await read();
-    // Deleted since: the next report tries again.
-    return there === undefined || isSame(object.spec, there.spec);
-  }
-}
-
-/** All but times, which are of the process that made it. */
-function isSame(one: object, other: object): boolean {
-  const keys = ["deploymentId", "action", "rolloutId", "releaseId", "digest", "contentName", "contentDigest"];
-  const [a, b] = [one, other] as readonly Readonly<Record<string, unknown>>[];
-  return keys.every((key) => a?.[key] === b?.[key]);
 }
 
 /** Undefined: the answer has none. */

@@ -34,6 +34,11 @@ export function manifests(id: string, object: Manifest & { readonly [field: stri
   return resource({ id, type: "manifests", objects: [object] });
 }
 
+/** No cluster makes it. */
+export function postgres(id: string): Resources {
+  return resource({ id, type: "postgres" });
+}
+
 /** Of the setup: no release deletes it. */
 export function frozen(resources: Resources): Resources {
   return Object.fromEntries(Object.entries(resources).map(([id, each]) => [id, { ...each, lifecycle: "frozen" }]));
@@ -152,6 +157,19 @@ export class StatusesWorld {
       return undefined;
     };
     return eventually(open, ({ status }) => states.includes(status?.state ?? ""));
+  }
+
+  /** The states of all rollouts of the deployment, once none of them goes on, sorted. */
+  async endedAs(id: string): Promise<readonly string[]> {
+    const all = async (): Promise<readonly Rollout[]> => {
+      const found: Rollout[] = [];
+      for await (const each of this.#world.admin.list<Rollout>(rollouts, { namespace: GRANTS }, signal())) {
+        if (each.spec.deploymentId === id) found.push(each);
+      }
+      return found;
+    };
+    const isOver = ({ status }: Rollout): boolean => status?.finishedAt !== undefined;
+    return (await eventually(all, (found) => found.every(isOver))).map(({ status }) => status?.state ?? "").sort();
   }
 
   async #says({ metadata }: Rollout, spec: Partial<RolloutSpec>): Promise<void> {

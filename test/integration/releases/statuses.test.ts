@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../src/contract/deployments/deployment-state.ts";
-import { container, frozen, manifests, StatusesWorld } from "./statuses-world.ts";
+import { container, frozen, manifests, postgres, StatusesWorld } from "./statuses-world.ts";
 
 // Each status of a deployment, reached with the platform, the agent, the operator, an API server, its controllers and its
 // scheduler. The vendor and the customer are this test; nodes are simulated. The entries are one life in its order.
@@ -162,6 +162,12 @@ const STATUSES: Readonly<Record<DeploymentStatus, Entry>> = {
     reach: async () => {
       const other = world.observed;
       await world.sees(other, "running");
+      // One that waits is ended also by one that no objects can be made of: a yes to it would come too late.
+      await world.pins(other, await world.releases("1.9.0", settings("early")));
+      await world.sees(other, "update-pending", "APPROVAL_PENDING");
+      await world.pins(other, await world.releases("1.9.1", postgres("db")));
+      await world.sees(other, "update-failed", "PREFLIGHT_CHECKS_FAILED");
+      expect(await world.endedAs(other)).toEqual(["Failed", "Superseded"]);
       await world.pins(other, await world.releases("2.0.0", settings("settings")));
       await world.approves(other);
       await world.sees(other, "running");

@@ -57,7 +57,10 @@ async function problemOfWriting(
       if (error.message.includes(`ValidatingAdmissionPolicy '${POLICY}'`)) return undefined;
       // It would be refused before the name is looked up.
       if (error.isAlreadyExists) return MISSING;
-      refusal = refusalText(error);
+      const mayBeWithout = error.isForbidden
+        ? ". Is the role of releases there (releases.role), and may it create this?"
+        : "";
+      refusal = `${refusalText(error)}${mayBeWithout}`;
     }
   }
   return `it cannot be proved that the plan's account is held to dry runs: ${refusal}`;

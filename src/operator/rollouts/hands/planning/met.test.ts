@@ -75,6 +75,15 @@ test.each<[string, object, boolean]>([
   );
 });
 
+test("what another deployment's release has made is told as its", () => {
+  const service = live("db", { selector: { app: "db" } });
+  const labels = { "sallyport.dev/deployment-id": "dep_2" };
+  const made = { ...service, metadata: { ...service.metadata, labels } };
+  expect(choiceLines([workload("Deployment", "web")], { kind: "Service" }, [made])).toEqual([
+    "pods of Deployment shop/web match the Service shop/db of deployment dep_2",
+  ]);
+});
+
 const listing = (list: (kind: string) => readonly LiveObject[]) =>
   ({ list: async ({ kind }: { kind: string }) => list(kind) }) as unknown as ReleaseApi;
 const line = (manifest: ReleaseManifest) => ({ wave: 0, frozen: false, resourceId: "a", manifest });

@@ -1,6 +1,7 @@
 import { atOnce } from "../../../../base/at-once.ts";
 import { isRecord } from "../../../../base/is-record.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../../crds/kinds/release-content.ts";
+import { DEPLOYMENT_ID_LABEL } from "../../../../crds/release-names.ts";
 import { kindAndGroup, POD_LABELS } from "../../../../crds/released/release-kinds.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
 import { isSelected, type Labels, type Requirement } from "../../../../kube/objects/label-match.ts";
@@ -108,7 +109,7 @@ export function choiceLines(
   const theirs = choosing.map((each) => ({
     spec: nodeAt(each, "spec"),
     peers: kind === "NetworkPolicy" ? peersOf(nodeAt(each, "spec")) : [],
-    words: (namespace: string) => `your ${kind} ${namespace}/${each.metadata.name}`,
+    words: (namespace: string) => namedBy(each, `${kind} ${namespace}/${each.metadata.name}`),
   }));
   for (const workload of workloads) {
     const labels = podLabels(workload);
@@ -121,6 +122,12 @@ export function choiceLines(
     }
   }
   return lines;
+}
+
+/** What another deployment's release has made is not the customer's own. */
+function namedBy({ metadata }: LiveObject, object: string): string {
+  const deployment = metadata.labels?.[DEPLOYMENT_ID_LABEL];
+  return deployment === undefined ? `your ${object}` : `the ${object} of deployment ${deployment}`;
 }
 
 /** A Service without a selector chooses no pod, and neither does a PodDisruptionBudget; an empty one of the others chooses all. */
