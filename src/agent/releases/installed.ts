@@ -1,3 +1,4 @@
+import { counted } from "../../base/counted.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { RolloutConditionType } from "../../crds/conditions.ts";
 import { installedRelease } from "../../crds/kinds/installed-release.ts";
@@ -95,13 +96,13 @@ export function troubleOf(
       ...(manager !== undefined && { manager: printableLine(manager, MAX_MANAGER) }),
     }));
     const context = { objects, missing, ...(tellsWords && { drift: named }) };
-    return stored("RESOURCE_DRIFT", `others have changed ${objects} objects of the release${what}`, context);
+    return stored("RESOURCE_DRIFT", `others have changed ${counted(objects, "object")} of the release${what}`, context);
   }
   if (unhealthy.length === 0) return undefined;
   const names = unhealthy.slice(0, MAX_NAMED).map((name) => printableLine(name, MAX_REF));
   const what = tellsWords ? `: ${names.join(", ")}` : "";
   return stored(
     "RESOURCE_UNHEALTHY",
-    `${unhealthy.length} workloads of the release are unhealthy for ten minutes${what}`,
+    `${counted(unhealthy.length, "workload")} of the release unhealthy for ten minutes${what}`,
   );
 }

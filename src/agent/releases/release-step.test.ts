@@ -512,7 +512,7 @@ test("with any facts, nothing is made twice or without the lease, and a rollout'
 });
 
 describe("what is installed", () => {
-  const trouble = { code: "RESOURCE_DRIFT", message: "others have changed 1 objects of the release", internal: false };
+  const trouble = { code: "RESOURCE_DRIFT", message: "others have changed 1 object of the release", internal: false };
   const at = (status: DeploymentStatus) => record({ status, desiredReleaseId: null, wanted: NOTHING_WANTED });
 
   test.each<[DeploymentStatus, typeof trouble | undefined, string]>([

@@ -32,7 +32,7 @@ describe("objects of the customer that are in the way are told", () => {
   test("by name, with what the customer has to do", () => {
     expect(rolloutError(inTheWay("a", "b"), true)).toMatchObject({
       code: "APPROVAL_PENDING",
-      message: expect.stringMatching(/^2 objects .* removes them: ConfigMap\/shop\/a, ConfigMap\/shop\/b$/),
+      message: expect.stringMatching(/: 2 objects of the customer; .* removes it: ConfigMap\/shop\/a, ConfigMap\/shop\/b$/),
       context: { inTheWay: 2, objects: ["ConfigMap/shop/a", "ConfigMap/shop/b"] },
     });
   });
@@ -44,7 +44,7 @@ describe("objects of the customer that are in the way are told", () => {
   });
   test("as a number alone, while names are hidden", () => {
     const found = rolloutError(inTheWay("a", "b"), false);
-    expect(found).toMatchObject({ message: expect.stringMatching(/^2 objects/), context: { inTheWay: 2 } });
+    expect(found).toMatchObject({ message: expect.stringMatching(/: 2 objects of the customer; .* removes it$/), context: { inTheWay: 2 } });
     expect(JSON.stringify(found)).not.toContain("shop/a");
   });
 });

@@ -1,3 +1,4 @@
+import { counted } from "../../base/counted.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { RolloutConditionType, RolloutReason } from "../../crds/conditions.ts";
 import type { Rollout, RolloutAction, RolloutSpec, RolloutState } from "../../crds/kinds/rollout.ts";
@@ -145,7 +146,7 @@ function awaited(rollout: Rollout, tellsWords: boolean): StoredError {
   const objects = tellsWords ? refs.slice(0, MAX_NAMED) : [];
   const more = objects.length < refs.length ? `, and ${refs.length - objects.length} more` : "";
   const names = objects.length === 0 ? "" : `: ${objects.join(", ")}${more}`;
-  const message = `${refs.length} objects of the customer are in the way of the release; nothing can be approved until the customer lets it take them over, or removes them${names}`;
+  const message = `in the way of the release: ${counted(refs.length, "object")} of the customer; nothing can be approved until the customer lets the release take over what is there, or removes it${names}`;
   return stored("APPROVAL_PENDING", message, { inTheWay: refs.length, ...(tellsWords && { objects }) });
 }
 

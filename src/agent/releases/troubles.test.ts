@@ -31,7 +31,7 @@ test("a workload that is unhealthy for ten minutes is told, and not one that was
   expect(told(member(true), member(true, "deployment/shop/new"))).toBeUndefined();
   clock.advance(1);
   expect(told(member(true), member(true, "deployment/shop/new"))).toBe(
-    "1 workloads of the release are unhealthy for ten minutes: deployment/shop/web",
+    "1 workload of the release unhealthy for ten minutes: deployment/shop/web",
   );
   expect(told(member(false))).toBeUndefined();
 });

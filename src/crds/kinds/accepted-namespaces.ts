@@ -32,8 +32,8 @@ export function parseNamedDeployments(text: string): NamedDeployments {
 
 /**
  * Where the customer accepts this deployment: the namespaces that the install values name for it, and those of its own
- * object, as the customer has ordered them: a release is installed in the first, and one more must not move it. The agent reports by this rule and the operator runs by it; nothing else that platform or agent says counts.
- * Pure.
+ * object, as the customer has ordered them: a release is installed in the first, and one more must not move it. The
+ * agent reports by this rule and the operator runs by it; nothing else that platform or agent says counts. Pure.
  */
 export function acceptedNamespaces(
   deploymentId: string,

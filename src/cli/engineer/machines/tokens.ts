@@ -1,7 +1,7 @@
 import { open, unlink } from "node:fs/promises";
+import { counted } from "../../../base/counted.ts";
 import type { JoinToken, NewJoinToken } from "../../../contract/machines/machines.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
-import { counted } from "../../kernel/counted.ts";
 import { escaped, formatOf, render } from "../../kernel/output.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
 import type { Typed } from "../typed.ts";

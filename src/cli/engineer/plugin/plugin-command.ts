@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
+import { counted } from "../../../base/counted.ts";
 import type { PluginMetadata } from "../../../plugins/metadata.ts";
 import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
-import { counted } from "../../kernel/counted.ts";
 import { escaped, type Format, formatOf, render, textOf } from "../../kernel/output.ts";
 import type { Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";

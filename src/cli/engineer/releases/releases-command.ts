@@ -1,9 +1,9 @@
+import { counted } from "../../../base/counted.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import { PRODUCTION, type ReleaseChannel } from "../../../contract/releases/release-channels.ts";
 import type { NewRelease, Release } from "../../../contract/releases/releases.ts";
 import { pastedLine } from "../../../contract/wire/pasted-line.ts";
 import { type Command, UsageError } from "../../kernel/command.ts";
-import { counted } from "../../kernel/counted.ts";
 import { escaped, type Format, render } from "../../kernel/output.ts";
 import { findVerb, type VerbArguments, verbArguments } from "../area-command.ts";
 import { COMMON, describeFlag } from "../area-help.ts";

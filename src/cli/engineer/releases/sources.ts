@@ -1,9 +1,9 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { counted } from "../../../base/counted.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import { HOOK_ANNOTATION } from "../../../contract/stacks/manifest-problems.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
-import { counted } from "../../kernel/counted.ts";
 import { escaped } from "../../kernel/output.ts";
 import type { Surroundings } from "../calling.ts";
 import { documentsIn, type LocatedObject, objectsOf } from "./located-objects.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
+import { counted } from "../../../base/counted.ts";
 import { type DeployedResource, RESOURCE_TYPES } from "../../../contract/resources/resources.ts";
 import { type Command, UsageError } from "../../kernel/command.ts";
-import { counted } from "../../kernel/counted.ts";
 import { render, Table } from "../../kernel/output.ts";
 import { watch } from "../../kernel/watch.ts";
 import { findVerb, type VerbArguments, verbArguments } from "../area-command.ts";

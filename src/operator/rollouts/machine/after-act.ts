@@ -1,3 +1,4 @@
+import { counted } from "../../../base/counted.ts";
 import type { RolloutPlan } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import type { Intent, Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
@@ -46,7 +47,7 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   };
   const strangers = namedInVain(planned.intent);
   if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {
-    const message = `${problems.length} are not of this deployment, and wait for spec.takeOver, their deletion or a denial: ${named(problems)}${strangers}`;
+    const message = `${counted(problems.length, "object")} not of this deployment, to be named in spec.takeOver, deleted or denied: ${named(problems)}${strangers}`;
     const said: Said[] = [
       permitted(undefined),
       ["Planned", "False", "NotOurs", message],
@@ -192,10 +193,10 @@ export function afterRestore(facts: RolloutFacts, { applied, health, pruned, lef
 
 function prunedSaid(pruned: Pruned, others: Left): Said {
   const left = [...pruned.left, ...others];
-  const going = pruned.waiting > 0 ? [`${pruned.waiting} deletions are under way`] : [];
+  const going = pruned.waiting > 0 ? [`${counted(pruned.waiting, "deletion")} under way`] : [];
   if (left.length === 0 && going.length === 0)
     return ["Pruned", "True", "NothingLeft", "nothing is left of what was before"];
-  const stays = left.length > 0 ? [`${left.length} stay: ${named(left)}`] : [];
+  const stays = left.length > 0 ? [`${counted(left.length, "object")} left: ${named(left)}`] : [];
   return ["Pruned", "False", "SomeLeft", [...going, ...stays].join("; ")];
 }
 
@@ -205,7 +206,12 @@ function overridden(overrides: Overrides): Said {
   const but = overrides.length === 0 ? "" : " but replicas, which stay as others have them";
   if (told.length === 0) return ["Overridden", "False", "NoOverrides", `the release has all of its fields${but}`];
   const fields = told.map(({ ref, field, manager }) => ({ ref: `${ref} ${field}`, message: `of ${manager}` }));
-  return ["Overridden", "True", "FieldsLeft", `${told.length} fields stay as others have them: ${named(fields)}`];
+  return [
+    "Overridden",
+    "True",
+    "FieldsLeft",
+    `${counted(told.length, "field")} left as others have set them: ${named(fields)}`,
+  ];
 }
 
 function added(known: Overrides, found: WaveApplied["overrides"]): Overrides {

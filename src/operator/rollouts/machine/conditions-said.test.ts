@@ -18,7 +18,7 @@ test.each<[string, readonly string[], string]>([
   [
     "another field",
     [".spec.replicas", ".spec.paused"],
-    `1 fields stay as others have them: ${REF} .spec.paused: of theirs`,
+    `1 field left as others have set them: ${REF} .spec.paused: of theirs`,
   ],
 ])("where others own %s, Overridden says so", async (_, fields, message) => {
   const it = asked();

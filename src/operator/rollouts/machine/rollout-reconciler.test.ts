@@ -250,7 +250,7 @@ describe("while objects of the customer are in the way", () => {
 
   test("the plan is made again each minute, without an event, and the conditions say what is waited for", async () => {
     const it = await waiting(MANUAL);
-    const note = `1 are not of this deployment, and wait for spec.takeOver, their deletion or a denial: ${REF}: NotOurs`;
+    const note = `1 object not of this deployment, to be named in spec.takeOver, deleted or denied: ${REF}: NotOurs`;
     expect(it.events).toEqual([`ApprovalNeeded: ${note}`]);
     await tenMinutes(it);
     expect(it.state("a")).toBe("AwaitingApproval");
@@ -576,7 +576,7 @@ describe("a deletion", () => {
     await it.untilState("d", "Succeeded");
     expect(it.installed).toEqual(["data=1"]);
     expect([it.reason("d", "Pruned"), it.message("d", "Pruned")]).toEqual([
-      ...["False/SomeLeft", "1 stay: Deployment.apps/shop/data: it is kept"],
+      ...["False/SomeLeft", "1 object left: Deployment.apps/shop/data: it is kept"],
     ]);
     it.clock.advance(1_000);
     it.addContent("rel-2", [line("api")]);

@@ -1,5 +1,6 @@
 import { atOnce } from "../../../../base/at-once.ts";
 import type { Clock } from "../../../../base/clock.ts";
+import { counted } from "../../../../base/counted.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
 import { adoptedProblems, type ReleaseRules, type RuleProblem, refOf } from "../../release-rules.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "../apply-object.ts";
@@ -132,7 +133,7 @@ function closedLines({ closed = [] }: Pick<Intent, "closed">): readonly string[]
   const places = Map.groupBy(closed, (ref) => ref.split("/")[1] ?? "");
   return [...places].map(
     ([namespace, refs]) =>
-      `leaves in ${namespace}, where the deployment is not accepted any more, ${refs.length} object${refs.length === 1 ? "" : "s"}`,
+      `leaves in ${namespace}, where the deployment is not accepted any more, ${counted(refs.length, "object")}`,
   );
 }
 
