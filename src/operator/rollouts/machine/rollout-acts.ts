@@ -20,6 +20,7 @@ export interface ActPorts {
 }
 
 const AFTER_FORBIDDEN_MS = 5_000;
+const RIGHTS_ARE = "in a namespace that was made anew there are rights again once the chart is upgraded";
 /** A right that was taken away may come back within this time, for instance a role that is being replaced. */
 const FORBIDDEN_MS = 120_000;
 
@@ -67,7 +68,7 @@ function forbidden(act: RolloutAct, facts: RolloutFacts, why: string): RolloutSt
   const sinceMs = status === "False" ? facts.now.getTime() - Date.parse(lastTransitionTime) : 0;
   // The way back has as long again.
   const mostMs = act === "restore" ? 2 * FORBIDDEN_MS : FORBIDDEN_MS;
-  if (act === "plan" || sinceMs < mostMs) return wait(AFTER_FORBIDDEN_MS, [permitted(why)]);
+  if (act === "plan" || sinceMs < mostMs) return wait(AFTER_FORBIDDEN_MS, [permitted(`${why}; ${RIGHTS_ARE}`)]);
   const message = `a right is missing for ${mostMs / 60_000} minutes: ${why}`;
   if (act === "restore") return end("Failed", [["Healthy", "False", "FormerUnhealthy", message]]);
   if (act === "prune") return succeeded(facts, ["Pruned", "False", "SomeLeft", message]);
