@@ -70,7 +70,7 @@ export const REPORT_WORDS: Words = {
     "rel_7c1f is not installed: nothing in this cluster installs releases",
   ],
   "body.state.error.context": [
-    "with releases: problems of the stack, objects that the plan refused, how many objects of yours are in the way, and which unless `observe.redactNames`, the wave, id of a rollout that failed before, names of contents; objects, paths and managers of fields that others have changed, with `observe.redactNames` their number alone",
+    "with releases: problems of the stack, objects that the plan refused, how many objects of yours are in the way and which, unless `observe.redactNames`, the wave, id of a rollout that failed before, names of contents; objects, paths and managers of fields that others have changed, with `observe.redactNames` their number alone",
     { wave: 1, waves: 3 },
   ],
   "body.state.error.hint": [

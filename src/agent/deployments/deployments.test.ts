@@ -353,7 +353,8 @@ describe("a deployment", () => {
     const asReleased = () => status()?.conditions?.find(({ type }) => type === "AsReleased");
     await world.run();
     expect([status()?.release, asReleased()]).toEqual([undefined, undefined]);
-    const release = { releaseId: "rel_1", version: "1.4.0", appliedAt: "2026-01-01T12:00:00Z", rollout: "duop-1" };
+    const brought = { appliedAt: "2026-01-01T12:00:00Z", rollout: "duop-1", namespaces: ["shop"] };
+    const release = { releaseId: "rel_1", version: "1.4.0", ...brought };
     const notCompared = "could not be looked at: ConfigMap/shop/web";
     const ref = "Deployment.apps/shop/web";
     world.installed = {

@@ -1,7 +1,8 @@
+import { counted } from "../../base/counted.ts";
 import type { ResourceHeartbeat, ResourceStatus } from "../../contract/resources/resource-heartbeat.ts";
 import { quantityOf } from "../../kube/objects/quantity.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
-import { joined, plainName, plural } from "../../kube/workload-state/message.ts";
+import { joined, plainName } from "../../kube/workload-state/message.ts";
 import type { Health } from "../../kube/workload-state/words.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
 
@@ -122,7 +123,7 @@ function messageOf(seen: readonly Seen[], ready: number): string | null {
   const troubled = seen.filter(({ problems }) => problems.length > 0);
   if (troubled.length === 0 && ready > 0) return null;
   return joined([
-    `${ready} of ${plural(seen.length, "node")} ready`,
+    `${ready} of ${counted(seen.length, "node")} ready`,
     ...troubled.map(({ name, problems }) => `${plainName(name)}: ${problems.join(", ")}`),
   ]);
 }

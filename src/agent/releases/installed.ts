@@ -14,6 +14,8 @@ export interface Installed {
   readonly appliedAt: string | undefined;
   /** Name of the Rollout that brought it. */
   readonly rollout: string;
+  /** Where its objects are, in the customer's order. */
+  readonly namespaces: readonly string[];
   /** What others have changed of it, or deleted. */
   readonly drift: readonly Drift[];
   /** Why `drift` may not be all; undefined: the operator has compared everything. */
@@ -54,6 +56,7 @@ export function installedOf(
     version: content?.version,
     appliedAt: status?.finishedAt,
     rollout: metadata.name,
+    namespaces: status?.namespaces ?? [],
     drift: status?.drift ?? [],
     notCompared: notCompared(found.rollout),
   };
@@ -103,6 +106,6 @@ export function troubleOf(
   const what = tellsWords ? `: ${names.join(", ")}` : "";
   return stored(
     "RESOURCE_UNHEALTHY",
-    `${counted(unhealthy.length, "workload")} of the release unhealthy for ten minutes${what}`,
+    `unhealthy for ten minutes: ${counted(unhealthy.length, "workload")} of the release${what}`,
   );
 }

@@ -117,12 +117,12 @@ export class Releases {
     if (lately.length >= MAX_A_MINUTE) return first + MINUTE_MS - nowMs;
     this.#madeAtMs.set(id, [...lately, nowMs]);
     const note = await this.#make(step.wish, id, target, answer, context);
-    if (note?.isFinal === true) await this.#supersede(step.wish, id, answer, context);
     const before = this.#notes.get(id);
     if (note === undefined) this.#notes.delete(id);
     else this.#notes.set(id, note);
     if (note !== undefined)
       context.log.warn({ deploymentId: id, code: note.error.code }, "a release is not asked for here");
+    if (note?.isFinal === true) await this.#supersede(step.wish, id, answer, context);
     const isNews =
       note !== undefined && (note.rolloutId !== before?.rolloutId || note.error.code !== before.error.code);
     return isNews ? 0 : undefined;
@@ -170,7 +170,7 @@ export class Releases {
     if (releaseId !== null) {
       if ("problem" in target) return fails(unreadable(target.problem));
       const salt = await secrets?.salt(context.signal);
-      const rendered = this.#render(target, deploymentId, releaseId, namespaces, salt);
+      const rendered = this.#render(target, deploymentId, releaseId, this.#stayingIn(deploymentId, namespaces), salt);
       if (!rendered.ok) return fails(unrendered(rendered));
       if (rendered.objects.length === 0) return fails(NOTHING_TO_INSTALL);
       const version = lineWithoutCommands(target.releaseInfo.version ?? releaseId, 256) || releaseId;
@@ -206,6 +206,13 @@ export class Releases {
     const content = newContent(nothing, grantsNamespace);
     const rollout = newRollout(wish, deploymentId, content, grantsNamespace, clock.wallNow());
     await this.#create(undefined, rollout, isLeased, context);
+  }
+
+  /** Those of what is installed first: a release does not move because the customer accepts one namespace more. */
+  #stayingIn(deploymentId: string, accepted: readonly string[]): readonly string[] {
+    const { namespaces = [] } = this.installed(deploymentId) ?? {};
+    const there = namespaces.filter((each) => accepted.includes(each));
+    return [...there, ...accepted.filter((each) => !there.includes(each))];
   }
 
   #render(

@@ -123,7 +123,7 @@ export function afterAnother(
   const before = LEAVES_PARTS.has(status?.state ?? "Planning") ? spec?.rolloutId : undefined;
   if (before === undefined || before === rolloutId || !INSTALLS.has(action)) return error;
   const code = error.code === "ROLLOUT_DENIED" ? failureOf(action) : error.code;
-  const left = `rollout ${before} failed after it had begun, was not taken back as a whole, and parts of it may be there`;
+  const left = `rollout ${before} was begun, did not come to its end and was not taken back as a whole: parts of it may be there`;
   return stored(code, `${left}; after that: ${error.message}`, { ...error.context, before });
 }
 
@@ -139,15 +139,16 @@ export function stored(code: string, message: string, context?: StoredError["con
 /** Nothing can be approved while objects of the customer have names of the release's. */
 function awaited(rollout: Rollout, tellsWords: boolean): StoredError {
   const reason: RolloutReason<"Planned"> = "NotOurs";
-  if (denialOf(rollout, "Planned")?.reason !== reason) {
+  // While names are hidden a release with a guessed name is not to find out whether the customer has it.
+  if (!tellsWords || denialOf(rollout, "Planned")?.reason !== reason) {
     return stored("APPROVAL_PENDING", "the customer has not approved the rollout");
   }
   const refs = (rollout.status?.plan?.refused ?? []).map(({ ref }) => printableLine(ref, MAX_REF));
-  const objects = tellsWords ? refs.slice(0, MAX_NAMED) : [];
+  const objects = refs.slice(0, MAX_NAMED);
   const more = objects.length < refs.length ? `, and ${refs.length - objects.length} more` : "";
   const names = objects.length === 0 ? "" : `: ${objects.join(", ")}${more}`;
   const message = `in the way of the release: ${counted(refs.length, "object")} of the customer; nothing can be approved until the customer lets the release take over what is there, or removes it${names}`;
-  return stored("APPROVAL_PENDING", message, { inTheWay: refs.length, ...(tellsWords && { objects }) });
+  return stored("APPROVAL_PENDING", message, { inTheWay: refs.length, objects });
 }
 
 /** What ended a rollout that ran, where that is not what became of its objects. */

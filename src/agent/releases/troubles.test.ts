@@ -9,7 +9,7 @@ const record = (changes: Partial<ReleaseRecord> = {}): ReleaseRecord => ({
   ...changes,
 });
 const installed = (drift: Installed["drift"] = []): Installed => ({
-  ...{ releaseId: "rel_1", version: "1", appliedAt: undefined, rollout: "duop-1" },
+  ...{ releaseId: "rel_1", version: "1", appliedAt: undefined, rollout: "duop-1", namespaces: ["shop"] },
   ...{ drift, notCompared: undefined },
 });
 const member = (isUnhealthy: boolean, name = "deployment/shop/web"): Member => ({
@@ -31,7 +31,7 @@ test("a workload that is unhealthy for ten minutes is told, and not one that was
   expect(told(member(true), member(true, "deployment/shop/new"))).toBeUndefined();
   clock.advance(1);
   expect(told(member(true), member(true, "deployment/shop/new"))).toBe(
-    "1 workload of the release unhealthy for ten minutes: deployment/shop/web",
+    "unhealthy for ten minutes: 1 workload of the release: deployment/shop/web",
   );
   expect(told(member(false))).toBeUndefined();
 });

@@ -35,7 +35,7 @@ const NEVER_METADATA = [
 export const HOOK_ANNOTATION = "sallyport.dev/hook";
 const OWN_PREFIXES = ["sallyport.dev/", "applyset.kubernetes.io/"];
 
-/** Where the kinds that run pods have their template: one without it is a slip of the pen. */
+/** Where the kinds that run pods have their template. A misspelt field would else be refused only in the customer's cluster. */
 const TEMPLATE_AT: ReadonlyMap<string, readonly string[]> = new Map([
   ["apps/Deployment", ["spec", "template"]],
   ["apps/StatefulSet", ["spec", "template"]],

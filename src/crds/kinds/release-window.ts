@@ -25,7 +25,7 @@ export const ReleaseWindow = Type.Object({
     maxLength: 128,
     description:
       "When it opens: minute, hour, day of the month, month, weekday, as in cron. One of the two days is *. Such as: 0 22 * * MON-THU",
-    // As a pattern it would be the API server's whole answer, in 2,000 characters.
+    // A rule and no pattern: the API server would answer with the whole pattern, in 2,000 characters.
     ...rules({
       rule: `self.matches(r'${SCHEDULE_PATTERN}')`,
       message:

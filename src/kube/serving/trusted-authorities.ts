@@ -24,10 +24,13 @@ export class TrustedAuthorities {
   constructor(file: string, tools: { readonly clock: Clock; readonly log: Logger }) {
     this.#file = file;
     this.#tools = tools;
-    const extra = new Set(getCACertificates("extra"));
-    const bundled = new Set(getCACertificates("bundled"));
+    const extra = new Set(getCACertificates("extra").map(inOneLine));
+    const bundled = new Set(getCACertificates("bundled").map(inOneLine));
     // A company's bundle may repeat Node's own, which stay when they go from there.
-    this.#builtIn = getCACertificates("default").filter((each) => !extra.has(each) || bundled.has(each));
+    this.#builtIn = getCACertificates("default").filter((each) => {
+      const one = inOneLine(each);
+      return !extra.has(one) || bundled.has(one);
+    });
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -45,4 +48,9 @@ export class TrustedAuthorities {
     if (this.#text !== undefined) this.#tools.log.info({ certificates: added.length }, "trusted CA read again");
     this.#text = text;
   }
+}
+
+/** Node breaks the lines of what it was given otherwise than those of its own. */
+function inOneLine(certificate: string): string {
+  return certificate.replaceAll(/\s/g, "");
 }

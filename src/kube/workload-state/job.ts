@@ -1,5 +1,6 @@
+import { counted } from "../../base/counted.ts";
 import type { Job } from "../projection/batch-shapes.ts";
-import { type Finding, plural } from "./message.ts";
+import type { Finding } from "./message.ts";
 import { type PodsView, podFindings } from "./pods.ts";
 import { conditionOf, isTrue, isYoung, known, stateOf, type WorkloadState } from "./state.ts";
 import type { Lifecycle } from "./words.ts";
@@ -37,7 +38,7 @@ function findingsOf(job: Job, lifecycle: Lifecycle, view: PodsView): readonly Fi
   if (isSuspended(job)) return [{ health: "healthy", text: "suspended" }];
   const limit = spec.backoffLimit ?? DEFAULT_BACKOFF_LIMIT;
   const retries: readonly Finding[] =
-    status.failed > 0 ? [{ health: "healthy", text: `${plural(status.failed, "failure")} of at most ${limit}` }] : [];
+    status.failed > 0 ? [{ health: "healthy", text: `${counted(status.failed, "failure")} of at most ${limit}` }] : [];
   const unseen: readonly Finding[] =
     status.startTime === undefined && lifecycle !== "deleting" ? [{ health: "unknown", text: "not started yet" }] : [];
   return [...unseen, ...podFindings(view), ...retries];

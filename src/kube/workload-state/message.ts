@@ -37,7 +37,3 @@ export function plainName(name: string): string {
   const short = name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name;
   return short.replaceAll(/[^A-Za-z0-9.…-]/g, "?");
 }
-
-export function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
-}

@@ -1,5 +1,6 @@
+import { counted } from "../../base/counted.ts";
 import type { Pod } from "../projection/shapes.ts";
-import { type Finding, plural } from "./message.ts";
+import type { Finding } from "./message.ts";
 import { type PodsView, podFindings } from "./pods.ts";
 import { isTrue, isYoung, stateOf, type WorkloadState } from "./state.ts";
 import type { Lifecycle } from "./words.ts";
@@ -34,5 +35,5 @@ function lifecycleOf({ metadata, status }: Pod, young: boolean): Lifecycle {
 /** Conditions that others must set before the Pod counts as ready. */
 function gateFindings({ spec, status }: Pod): readonly Finding[] {
   const open = spec.readinessGates.filter(({ conditionType }) => !isTrue(status.conditions, conditionType)).length;
-  return open === 0 ? [] : [{ health: "healthy", text: `${plural(open, "readiness gate")} not passed` }];
+  return open === 0 ? [] : [{ health: "healthy", text: `${counted(open, "readiness gate")} not passed` }];
 }

@@ -1,5 +1,6 @@
+import { counted } from "../../base/counted.ts";
 import type { Pod } from "../projection/shapes.ts";
-import { type Finding, plainName, plural } from "./message.ts";
+import { type Finding, plainName } from "./message.ts";
 import { type PodObservation, restartsSince } from "./restarts.ts";
 import { conditionOf, known, msSince, seconds, type View } from "./state.ts";
 
@@ -120,7 +121,7 @@ function detailOf({ state, lastState, restartCount }: ContainerStatus, isReasonS
   const reason = known(ENDED_REASONS, ended?.reason);
   if (reason !== undefined && !isReasonSaid) words.push(reason);
   if (ended !== undefined) words.push(`exit ${ended.exitCode}`);
-  if (restartCount > 0) words.push(plural(restartCount, "restart"));
+  if (restartCount > 0) words.push(counted(restartCount, "restart"));
   return words.join(", ");
 }
 
@@ -163,7 +164,7 @@ export function podFindings(
     ...limited(
       restarting.map(
         ({ name, restarts, ms }) =>
-          `${plainName(name)}: ${plural(restarts, "restart")} in ${seconds(Math.max(ms, 1_000))}`,
+          `${plainName(name)}: ${counted(restarts, "restart")} in ${seconds(Math.max(ms, 1_000))}`,
       ),
     ),
   ];
@@ -172,7 +173,7 @@ export function podFindings(
 function limited(texts: readonly string[]): readonly Finding[] {
   const named = texts.slice(0, MAX_NAMED).map((text) => ({ health: "degraded" as const, text }));
   const rest = texts.length - named.length;
-  return rest === 0 ? named : [...named, { health: "degraded", text: `and ${plural(rest, "more Pod")}` }];
+  return rest === 0 ? named : [...named, { health: "degraded", text: `and ${counted(rest, "more Pod")}` }];
 }
 
 const rank = (reason: StuckReason): number => STUCK_REASONS.indexOf(reason);

@@ -51,14 +51,21 @@ export function scaleProblems(manifest: ReleaseManifest, refs: ReadonlySet<strin
 const BORROWED = ["volumeName", "selector", "dataSource", "dataSourceRef"];
 const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 
-/** What would let a claim have a volume or a copy of data that is there already, where `pod` has claims of its own. */
+const RETENTION = "persistentVolumeClaimRetentionPolicy";
+
+/** What would let a claim have a volume or data that is there already, or go with its data; `pod` may have claims of its own. */
 export function claimProblems(manifest: ReleaseManifest, pod: Node): readonly string[] {
   const claims: readonly Node[] = [
     ...(manifest.kind === "PersistentVolumeClaim" ? [nodeAt(manifest)] : []),
     ...(manifest.kind === "StatefulSet" ? listAt(manifest.spec, "volumeClaimTemplates") : []),
     ...listAt(pod, "volumes").map((volume) => nodeAt(volume, "ephemeral", "volumeClaimTemplate")),
   ];
-  return claims.flatMap((claim) => {
+  const retention = manifest.kind === "StatefulSet" ? nodeAt(manifest.spec, RETENTION) : {};
+  const deletes = ["whenDeleted", "whenScaled"].filter(
+    (field) => isSet(retention[field]) && retention[field] !== "Retain",
+  );
+  const lost = deletes.map((field) => `${RETENTION}.${field} is not Retain: claims would be deleted with their data`);
+  const borrowed = claims.flatMap((claim) => {
     const spec = nodeAt(claim, "spec");
     return [
       ...BORROWED.filter((field) => isSet(spec[field])).map((field) => `a claim's ${field} takes data of others`),
@@ -68,6 +75,7 @@ export function claimProblems(manifest: ReleaseManifest, pod: Node): readonly st
         : [`a claim's annotation ${CLASS_ANNOTATION} goes around storageClassName`]),
     ];
   });
+  return [...lost, ...borrowed];
 }
 
 /** Clouds give their identities by annotation, and the account's Secrets are the customer's. */

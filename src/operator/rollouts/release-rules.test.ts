@@ -232,6 +232,16 @@ describe("refused is", () => {
     ...["volumeName", "selector", "dataSource", "dataSourceRef"].map(
       (field): Row => [`a claim's ${field}`, claim({ [field]: { a: "b" } }), field],
     ),
+    [
+      "claims that go with their StatefulSet",
+      workload({ persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" } }),
+      "whenDeleted is not Retain",
+    ],
+    [
+      "claims that go with a copy",
+      workload({ persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete" } }),
+      "whenScaled is not Retain",
+    ],
     ["a claim without a class", claim({ storageClassName: "" }), "storageClassName"],
     ["a claim with a class by annotation", claim({}, { annotations: { [CLASS]: "" } }), "goes around"],
     ["a claim of each copy's", workload({ volumeClaimTemplates: [{ spec: { volumeName: "v" } }] }), "volumeName"],

@@ -254,6 +254,7 @@ export class RolloutWorld {
           this.#demandLeave(intent, until, this.state(intent.rollout.metadata.name) === "RollingBack");
           return this.cluster.prune(intent, half);
         }),
+      leftBehind: () => this.#request("look", () => ({ left: [], unsearched: [] })),
       detach: (intent, until) =>
         this.#request("detach", (half) => {
           this.#demandLeave(intent, until, false);

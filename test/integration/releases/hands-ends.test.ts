@@ -82,25 +82,35 @@ test("prune deletes what the release made and has no more, and leaves claims, th
   expect(await world.pods(shop)).toEqual([]);
 });
 
-test("what a setup that failed made goes also when it is frozen, as the plan says; what was there before it, and claims, stay", async () => {
+test("what a setup that failed made goes also when it is frozen, as the plan says; what is older, and claims, stay", async () => {
   const shop = await world.namespace();
   const frozen = { frozen: true };
-  const former = [member(configMap(shop, "made", {}), frozen), member(claim(shop, "data"), frozen)];
+  const former = [
+    member(configMap(shop, "live", {})),
+    member(configMap(shop, "made", {}), frozen),
+    member(claim(shop, "data"), frozen),
+  ];
   await install(await world.intent("install", { objects: former, namespaces: [shop] }));
-  const refs = new Set([`ConfigMap/${shop}/made`, `PersistentVolumeClaim/${shop}/data`]);
+  const refs = new Set([`ConfigMap/${shop}/live`, `ConfigMap/${shop}/made`, `PersistentVolumeClaim/${shop}/data`]);
   const next = (since: string, of = refs) =>
     world.intent("install", { former, unfinished: { since, refs: of }, namespaces: [shop] });
   const hands = await world.hands();
   const made = { ref: `ConfigMap/${shop}/made`, message: expect.stringContaining("setup") };
   const data = { ref: `PersistentVolumeClaim/${shop}/data`, message: expect.stringContaining("never deleted") };
-  // Of a setup that succeeded: it was there before, or the content that came up has it.
-  const [before, cameUp] = [await next("2999-01-01T00:00:00Z"), await next("2000-01-01T00:00:00Z", new Set())];
-  expect(await pruned(hands, before)).toEqual({ deleted: 0, waiting: 0, left: [made, data] });
-  expect(await pruned(hands, cameUp)).toEqual({ deleted: 0, waiting: 0, left: [made, data] });
+  // It was there before: a rollout that failed has adopted it, or an earlier setup made it.
+  const older = (name: string) => ({
+    ref: `ConfigMap/${shop}/${name}`,
+    message: expect.stringContaining("was there before"),
+  });
+  const all = { deleted: 0, waiting: 0, left: [older("live"), older("made"), data] };
+  expect(await pruned(hands, await next("2999-01-01T00:00:00Z"))).toEqual(all);
+  // The content that came up has it.
+  const cameUp = await next("2000-01-01T00:00:00Z", new Set());
+  expect(await pruned(hands, { ...cameUp, former: former.slice(1) })).toMatchObject({ deleted: 0, left: [made, data] });
   const intent = await next("2000-01-01T00:00:00Z");
   const { plan } = await hands.plan(intent, signal());
-  expect(plan).toMatchObject({ prune: 1, changes: [`delete ConfigMap/${shop}/made`] });
-  expect(await pruned(hands, intent)).toMatchObject({ deleted: 1, left: [data] });
+  expect(plan.changes).toEqual(["live", "made"].map((name) => `delete ConfigMap/${shop}/${name}`));
+  expect(await pruned(hands, intent)).toMatchObject({ deleted: 2, left: [data] });
 });
 
 test("a deletion tells of the claims that a StatefulSet has made, and of what an earlier release has left", async () => {
@@ -125,13 +135,12 @@ test("a deletion tells of the claims that a StatefulSet has made, and of what an
   await world.change(member(configMap(shop, "by-hand", {})).manifest);
   const intent = await world.intent("delete", { former, namespaces: [shop] });
   const hands = await world.hands();
-  expect(await pruned(hands, intent)).toEqual({
-    ...{ deleted: 2, waiting: 0 },
-    left: [
-      { ref: `ConfigMap/${shop}/dropped`, message: "an earlier release has left it" },
-      { ref: `PersistentVolumeClaim/${shop}/data-db-0`, message: expect.stringContaining("never deleted") },
-    ],
-  });
+  expect(await pruned(hands, intent)).toEqual({ deleted: 2, waiting: 0, left: [] });
+  const { left } = await hands.leftBehind(intent, world.until(), signal());
+  expect(left).toEqual([
+    { ref: `ConfigMap/${shop}/dropped`, message: "an earlier release has left it" },
+    { ref: `PersistentVolumeClaim/${shop}/data-db-0`, message: expect.stringContaining("never deleted") },
+  ]);
   expect(await world.read(made)).not.toHaveProperty("metadata.deletionTimestamp");
 });
 

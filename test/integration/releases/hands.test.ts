@@ -92,7 +92,7 @@ describe("a plan", () => {
     const stops = ["db", "turned"].map(
       (name) => `stops Deployment.apps/${shop}/${name} while its pods are replaced: its strategy is Recreate`,
     );
-    const left = "leaves in jobs, where the deployment is not accepted any more, 2 objects";
+    const left = "leaves 2 objects in jobs, where the deployment is not accepted any more";
     expect(changes.slice(0, 4)).toEqual([
       left,
       `leaves new NetworkPolicy.networking.k8s.io in ${shop} when it is taken back: the role of releases lacks delete`,

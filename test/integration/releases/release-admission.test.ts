@@ -477,6 +477,17 @@ const ATTACKS: readonly Attack<Who>[] = [
       },
     }),
   ),
+  ...["whenDeleted", "whenScaled"].map((field) =>
+    made(`nor has claims deleted with their data by ${field}`, "no claim deleted with its data", () =>
+      released("apps/v1", "StatefulSet", "fresh", {
+        spec: {
+          ...marked({}),
+          serviceName: "fresh",
+          persistentVolumeClaimRetentionPolicy: { [field]: "Delete" },
+        },
+      }),
+    ),
+  ),
   made("nor a volume without a class", "without a class", () =>
     released("v1", "PersistentVolumeClaim", "fresh", claimOf({ storageClassName: "" })),
   ),

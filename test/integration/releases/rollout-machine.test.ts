@@ -131,6 +131,7 @@ test("a deployment's life: installed, updated, rolled back, denied, deleted; eac
       return { ...there.health(`${uid} ${intent.rollout.status?.state}`, intent, wave), againMs: 50 };
     },
     prune: async (intent) => there.prune(intent, false),
+    leftBehind: async () => ({ left: [], unsearched: [] }),
     detach: async ({ former }) => there.detach(former),
     close: async () => undefined,
   };

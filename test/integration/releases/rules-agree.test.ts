@@ -192,6 +192,9 @@ const CLAIM = some(
   metadata: defined({ annotations: annotated }),
   spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...defined(spec) },
 }));
+const RETENTION = fc.constantFrom<object | undefined>(
+  ...[undefined, {}, { whenDeleted: "Retain" }, { whenDeleted: "Delete" }, { whenScaled: "Delete" }],
+);
 const EPHEMERAL = CLAIM.map((volumeClaimTemplate) => ({ ephemeral: { volumeClaimTemplate } }));
 
 const EXPRESSION = fc.constantFrom("kubernetes.io/hostname", "disk").map((key) => ({
@@ -293,10 +296,13 @@ const OBJECT: fc.Arbitrary<Released> = fc.oneof(
     weight: 2,
   },
   {
-    arbitrary: fc.record({ workload: WORKLOAD, claim: CLAIM }).map(({ workload: { spec }, claim }) => {
-      const volumeClaimTemplates = [{ ...claim, metadata: { ...claim.metadata, name: "data" } }];
-      return released("apps/v1", "StatefulSet", "api", { spec: { ...spec, serviceName: "api", volumeClaimTemplates } });
-    }),
+    arbitrary: fc
+      .record({ workload: WORKLOAD, claim: CLAIM, kept: RETENTION })
+      .map(({ workload: { spec }, claim, kept }) => {
+        const volumeClaimTemplates = [{ ...claim, metadata: { ...claim.metadata, name: "data" } }];
+        const own = defined({ serviceName: "api", volumeClaimTemplates, persistentVolumeClaimRetentionPolicy: kept });
+        return released("apps/v1", "StatefulSet", "api", { spec: { ...spec, ...own } });
+      }),
     weight: 2,
   },
   {

@@ -7,7 +7,7 @@ import { RolloutReader, type Wanted } from "./rollout-look.ts";
 import { contentOf, isOnItsWay, retryLine, waitsForCustomer, whyOf } from "./rollout-words.ts";
 import { NOT_RUN, type Standing, type WatchedState } from "./standing.ts";
 
-/** For each page of a look after the first two, so that a large rollout does not use up a key's 600 calls a minute. */
+/** For each request of a look after the first, so that a large rollout does not use up a key's 600 calls a minute. */
 const POLL_MS = 2_000;
 const ON_ITS_WAY = ["failed", "updating", "pending"] as const;
 const ALL = [...ON_ITS_WAY, "updated", "pinned-other", "superseded", "on-other"] as const;
@@ -82,9 +82,9 @@ export async function followRollout(
 /** In the order of the summary. Those that are left out are not to run the release. */
 const WORDS: Readonly<Partial<Record<WatchedState, string>>> = {
   ...{ updated: "updated", updating: "updating", pending: "pending", failed: "failed" },
-  ...{ "retry-needed": "not begun before a retry", "refresh-failed": "refresh-failed" },
+  ...{ "retry-needed": "waiting for a retry", "refresh-failed": "refresh-failed" },
   ...{ "delete-failed": "delete-failed", deleting: "being deleted" },
-  "no-stack": "for whose platform the release has nothing",
+  "no-stack": "without a stack for its platform",
 };
 
 function summaryOf(counts: ReadonlyMap<WatchedState, number>, standings: readonly Standing[]): string {

@@ -32,7 +32,7 @@ const LOOKED_INTO: readonly DeploymentStatus[] = [
   ...(["delete-pending", "deleting", "delete-failed", "teardown-required", "teardown-failed"] as const),
 ];
 const FAILED: EventType = "DeploymentFailed";
-/** Of failed setups: how many are asked each time of which release they were. */
+/** Of failed setups: how many are asked in one run of which release they were. Others count as of the one that is watched. */
 const MAX_ASKED = 20;
 
 /** Reads where the deployments stand towards a release. */

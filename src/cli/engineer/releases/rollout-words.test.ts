@@ -83,7 +83,9 @@ test("one that is worked on needs no words", () => {
 test("a long message leaves room for what helps", () => {
   const given = { code: "PREFLIGHT_CHECKS_FAILED", message: "x".repeat(2_000) };
   const why = whyOf(standing("preflights-failed", "failed", given), NOW);
-  expect(why).toMatch(/^PREFLIGHT_CHECKS_FAILED: x+…; mend the release, or retry once the cluster is mended$/);
+  expect(why).toMatch(
+    /^PREFLIGHT_CHECKS_FAILED: x+…; mend the release, or retry once the cluster is mended; its setup [^;]+$/,
+  );
   const id = `dep_${"a".repeat(28)}`;
   const other = standing("preflights-failed", "failed", { ...given, failedOf: `rel_${"b".repeat(28)}`, more: { id } });
   expect(whyOf(other, NOW)).toMatch(/: sallyport deployments retry dep_a+$/);

@@ -1,5 +1,5 @@
 import { pastedLine } from "../../../contract/wire/pasted-line.ts";
-import type { Standing, WatchedState } from "./standing.ts";
+import { SETUP_FAILED, type Standing, type WatchedState } from "./standing.ts";
 
 /** Without news for longer, an agent is not there (§9.5). */
 const SILENT_MS = 180_000;
@@ -25,6 +25,9 @@ const FAILED: Readonly<Record<string, string>> = {
   SECRET_VALUES_REFUSED: "the customer provides these values as a Secret",
   DELETE_FAILED: "ask the customer; a retry asks for the deletion again",
 };
+
+/** A promotion changes what a failed setup will install, and does not begin it. */
+const SETUP_NEEDS = "its setup begins again with a retry alone, also with another release";
 
 /** What may hold up a deployment that tells no error, by its status. */
 const WITHOUT_ERROR: Readonly<Record<string, string>> = {
@@ -61,8 +64,9 @@ export function whyOf(standing: Standing, now: Date): string | null {
   // Until its agent has reported, the record of one that is on its way has the error of the attempt before.
   const isOfBefore = error !== null && isWaiting && (isRetried || Object.hasOwn(FAILED, error.code));
   if (error !== null && !isOfBefore) {
-    // The hint knows more than the code; and what is to be deleted is not mended by a release.
-    const next = state === "delete-failed" ? FAILED.DELETE_FAILED : (error.hint ?? nextOf(error.code));
+    // What is to be deleted is not mended by a release.
+    const helps = state === "delete-failed" ? FAILED.DELETE_FAILED : (nextOf(error.code) ?? error.hint);
+    const next = [helps, ...(SETUP_FAILED.includes(item.status) ? [SETUP_NEEDS] : [])].filter(Boolean).join("; ");
     const said = `${error.code}: ${cut(error.message)}`;
     if (state === "retry-needed") return `${failedOf} has failed: ${said}; this one begins with: ${retryLine(id)}`;
     return [again ?? BY_STATE[state], `${said}${next ? `; ${next}` : ""}`].filter(Boolean).join("; ");

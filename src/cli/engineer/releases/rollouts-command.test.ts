@@ -30,13 +30,13 @@ onEachDatabase("sallyport rollouts watch", (world: World) => {
     const own = await watch(site, [old]);
     expect([own.code, own.error]).toEqual([8, "1 failed\n"]);
     expect(own.out).toMatch(
-      / failed +initial-setup-failed +ROLLOUT_DENIED: so it is; retry the deployment: its setup does not begin again/,
+      / failed +initial-setup-failed +ROLLOUT_DENIED: so it is; ask; then retry, or promote another release; its setup begins again with a retry alone/,
     );
     const next = await release(site);
     await promote(site, next);
     const other = await watch(site, [next]);
     const line = `sallyport deployments retry ${id}`;
-    expect([other.code, other.error]).toEqual([8, `1 not begun before a retry; to begin: ${line}\n`]);
+    expect([other.code, other.error]).toEqual([8, `1 waiting for a retry; to begin: ${line}\n`]);
     expect(other.out).toContain(`${old} has failed: ROLLOUT_DENIED: so it is; this one begins with: ${line}`);
     await site.call("POST", `/v1/deployments/${id}/retry`);
     const asked = await watch(site, [next, "--once"]);
@@ -91,7 +91,7 @@ onEachDatabase("sallyport rollouts watch", (world: World) => {
     const said = await watch(site, [cloud]);
     expect([said.code, said.error]).toEqual([
       0,
-      `pinned to another release, and not updated: acme-eu (${one})\n1 for whose platform the release has nothing\n`,
+      `pinned to another release, and not updated: acme-eu (${one})\n1 without a stack for its platform\n`,
     ]);
     expect(said.out).toMatch(/acme-us .* no-stack +running +the release has nothing for the platform kubernetes\n/);
   });

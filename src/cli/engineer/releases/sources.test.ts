@@ -125,7 +125,6 @@ it("a stack in a file is judged whole, with the line of each fault", async () =>
   );
   const found = await refusal(stackFromFile(file, surroundings()));
   expect(found.message).toContain(`${file}:4 (document 1): resources.web.config.image must be string`);
-  await writeFile(file, '{"id": "shop", "resources": {}}');
   await writeFile(
     file,
     "id: a\nresources:\n  web:\n    config: {type: container, id: web, imge: web}\n    dependencies: []\n    lifecycle: live\n",

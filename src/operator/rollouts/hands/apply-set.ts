@@ -47,15 +47,21 @@ export async function coverMembers(
   await client.patch(managedDeployments, key, { type: "merge", body: { metadata: { uid, ...marks } } }, {}, signal);
 }
 
-/** Where the deployment's members are, or have been: what an earlier release was installed in is never taken off. */
-export async function memberNamespaces(
+/** Kinds, as `Deployment.apps`, and namespaces of all that releases of a deployment have ever applied. */
+export interface ApplySetMembers {
+  readonly kinds: readonly string[];
+  readonly namespaces: readonly string[];
+}
+
+export async function toldMembers(
   { client, grantsNamespace }: Pick<ApplySetPorts, "client" | "grantsNamespace">,
   deploymentId: string,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<ApplySetMembers> {
   const key = { namespace: grantsNamespace, name: objectName(deploymentId) };
   const parent = await client.get<ManagedDeployment>(managedDeployments, key, signal);
-  return (parent?.metadata.annotations?.[APPLYSET_NAMESPACES] ?? "").split(",").filter((each) => each !== "");
+  const { annotations = {} } = parent?.spec.deploymentId === deploymentId ? parent.metadata : {};
+  return { kinds: listIn(annotations[APPLYSET_KINDS]), namespaces: listIn(annotations[APPLYSET_NAMESPACES]) };
 }
 
 /**
@@ -85,8 +91,11 @@ export function parentMarks(
 }
 
 function joined(told: string | undefined, more: readonly string[]): string {
-  const before = told === undefined || told === "" ? [] : told.split(",");
-  return [...new Set([...before, ...more])].sort().join(",");
+  return [...new Set([...listIn(told), ...more])].sort().join(",");
+}
+
+function listIn(told: string | undefined): readonly string[] {
+  return told === undefined || told === "" ? [] : told.split(",");
 }
 
 function hasAll(marks: Marks, wanted: Marks): boolean {

@@ -10,13 +10,13 @@ import type { RolloutAccess } from "../../access/rollout-access.ts";
 import { type ReleaseRules, type RuleProblem, refOf, releaseProblems } from "../release-rules.ts";
 import { RolloutAccounts } from "./accounts.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "./apply-object.ts";
-import { type ApplySetPorts, coverMembers } from "./apply-set.ts";
+import { type ApplySetPorts, coverMembers, toldMembers } from "./apply-set.ts";
 import { detachObject } from "./detach.ts";
-import type { Intent, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
+import type { Intent, LeftBehind, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
 import { withoutLater } from "./health/resource-rows.ts";
 import { watchedObjects } from "./health/watched-objects.ts";
-import { leftBehind, leftElsewhere } from "./left-behind.ts";
+import { leftBehind, unsearched } from "./left-behind.ts";
 import { membersOf } from "./members.ts";
 import { labelProblems, type Membership, membershipOf } from "./membership.ts";
 import { dryRuns } from "./planning/dry-runs.ts";
@@ -31,6 +31,7 @@ import {
   AT_ONCE,
   isAutoscaled,
   isNamed,
+  keeps,
   namespacesOf,
   outdated,
   outdatedSecrets,
@@ -38,6 +39,7 @@ import {
   type Target,
   type Targets,
   targetsOf,
+  wasKept,
 } from "./targets.ts";
 
 export interface HandsPorts extends ApplySetPorts {
@@ -160,11 +162,7 @@ export class ClusterHands implements RolloutHands {
   async prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned> {
     const lines = outdated(intent);
     const copies = outdatedSecrets(intent);
-    const isDeletion = intent.rollout.spec.action === "delete";
-    const namespaces = namespacesOf(lines, intent);
-    const { deploymentId } = intent.rollout.spec;
-    const elsewhere = isDeletion ? await leftElsewhere(this.#ports, deploymentId, namespaces, signal) : [];
-    if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: elsewhere };
+    if (lines.length + copies.length === 0) return { deleted: 0, waiting: 0, left: [] };
     const work = async (api: ReleaseApi, { targets }: Targets): Promise<Pruned> => {
       const pruned = await prune(api, this.#membership(intent), intent, targets, this.#ports.clock, signal);
       if (pruned.waiting > 0) return pruned;
@@ -176,11 +174,19 @@ export class ClusterHands implements RolloutHands {
       ).map(refOfPlace);
       const going = copies.filter((place) => !read.includes(refOfPlace(place)));
       const removed = await this.#secrets.remove(api, going, signal);
-      const behind = isDeletion ? await leftBehind(api, this.#membership(intent), targets, namespaces, signal) : [];
-      const told = [...pruned.left, ...removed.left, ...behind, ...elsewhere];
-      return { ...pruned, deleted: pruned.deleted + removed.deleted, left: told };
+      return { ...pruned, deleted: pruned.deleted + removed.deleted, left: [...pruned.left, ...removed.left] };
     };
     return this.#as("prune", intent, lines, until, signal, work, copies);
+  }
+
+  async leftBehind(intent: Intent, until: Date, signal: AbortSignal): Promise<LeftBehind> {
+    const members = await toldMembers(this.#ports, intent.rollout.spec.deploymentId, signal);
+    const lines = outdated(intent);
+    const places = namespacesOf(lines, intent);
+    const look = (api: ReleaseApi, { targets }: Targets) =>
+      leftBehind(api, this.#membership(intent), members.kinds, targets, places, this.#ports.clock, signal);
+    const left = places.length === 0 ? [] : await this.#as("prune", intent, lines, until, signal, look);
+    return { left, unsearched: unsearched(members, intent, places) };
   }
 
   async detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied> {
@@ -279,17 +285,6 @@ function wish(intent: Intent, { ref, line, resource }: Target): Omit<Wish, "isDr
   const keepsReplicas = isAutoscaled(intent.objects, manifest);
   const isFrozen = keeps(intent, line);
   return { resource, manifest, takesOver, wasInstalled, isFrozen, isDone, keepsReplicas, startedAt };
-}
-
-/** The setup is applied to what is there only while nothing is installed. */
-function keeps({ formerRef }: Intent, { frozen }: ReleaseObject): boolean {
-  return frozen && formerRef !== undefined;
-}
-
-/** It was there when the rollout began, and was left as it was. */
-function wasKept(intent: Intent, line: ReleaseObject, { metadata }: LiveObject): boolean {
-  const startedAt = Date.parse(intent.rollout.status?.startedAt ?? "");
-  return keeps(intent, line) && Date.parse(metadata.creationTimestamp) < startedAt;
 }
 
 function nothingApplied(problems: readonly RuleProblem[]): WaveApplied {

@@ -22,8 +22,8 @@ export interface Intent {
   /** That content, which a rollout that fails goes back to; undefined: nothing is installed. */
   readonly formerRef: { readonly name: string; readonly digest: string } | undefined;
   /**
-   * Of `former`, the refs that only contents have which never came up, and when the first of these was begun. What is
-   * frozen of them is of no setup yet: made since then, it goes like the rest, or no later plan would tell of it.
+   * Objects of `former` that only contents of failed rollouts have, and when the first of those began. What was made since
+   * then goes, also if it is frozen: no later plan would name it. What is older stays: a failed rollout has adopted it.
    */
   readonly unfinished?: { readonly since: string; readonly refs: ReadonlySet<string> };
   /** Refs of objects before, which stay: the customer accepts the deployment in their namespaces no more. */
@@ -79,6 +79,13 @@ export interface Pruned {
   readonly left: readonly { readonly ref: string; readonly message: string }[];
 }
 
+/** What a deletion leaves beside the objects that it went through. */
+export interface LeftBehind {
+  readonly left: Pruned["left"];
+  /** Namespaces where earlier releases were, and that it has no rights in. */
+  readonly unsearched: readonly string[];
+}
+
 /**
  * What a rollout does in the cluster. Each call may be made again after a crash at any point of it, with the same end.
  */
@@ -90,6 +97,8 @@ export interface RolloutHands {
   health(intent: Intent, wave: number, waveStartedAt: Date, until: Date, signal: AbortSignal): Promise<WaveHealth>;
   /** Former minus objects, in reverse waves. Volume claims are never deleted, and told as left. */
   prune(intent: Intent, until: Date, signal: AbortSignal): Promise<Pruned>;
+  /** After a deletion: looks by label for what no content names. */
+  leftBehind(intent: Intent, until: Date, signal: AbortSignal): Promise<LeftBehind>;
   /** Ends the release's hold on `former`: its labels and its fields' ownership go, the objects stay. */
   detach(intent: Intent, until: Date, signal: AbortSignal): Promise<WaveApplied>;
   /** Removes the accounts and bindings of this rollout in these namespaces. Idempotent. */

@@ -1,86 +1,108 @@
 import { atOnce } from "../../../base/at-once.ts";
+import type { Clock } from "../../../base/clock.ts";
 import { groupOf, RELEASE_RESOURCES } from "../../../crds/released/release-kinds.ts";
-import { ApiError } from "../../../kube/client/api-error.ts";
-import type { Resource } from "../../../kube/objects/resource.ts";
+import { METADATA_OF_LIST } from "../../../kube/client/exchange.ts";
+import { collectionPath } from "../../../kube/objects/paths.ts";
+import { apiVersionOf, type Resource } from "../../../kube/objects/resource.ts";
 import { refOf } from "../release-rules.ts";
-import { type ApplySetPorts, memberNamespaces } from "./apply-set.ts";
-import type { Pruned } from "./hands.ts";
+import type { ApplySetMembers } from "./apply-set.ts";
+import type { Intent, LeftBehind } from "./hands.ts";
 import { selectorOf } from "./members.ts";
 import { isApplied, isMember, type Membership } from "./membership.ts";
 import { CLAIM_STAYS, isClaim } from "./prune.ts";
-import type { LiveObject, ReleaseApi } from "./release-api.ts";
+import { type LiveObject, MAX_LISTED, type ReleaseApi } from "./release-api.ts";
+import { lackingRights, type Need } from "./rights.ts";
 import { AT_ONCE, type Target } from "./targets.ts";
 
 /** Each of these kinds is served as v1 by every API server that the operator runs on. */
-const KINDS: readonly Resource[] = Object.entries(RELEASE_RESOURCES).map(([name, plural]) => {
-  const group = groupOf(name);
-  const kind = group === "" ? name : name.slice(0, -group.length - 1);
-  return { group, version: "v1", kind, plural, namespaced: true };
-});
+const KINDS: ReadonlyMap<string, Resource> = new Map(
+  Object.entries(RELEASE_RESOURCES).map(([name, plural]) => {
+    const group = groupOf(name);
+    const kind = group === "" ? name : name.slice(0, -group.length - 1);
+    return [name, { group, version: "v1", kind, plural, namespaced: true }];
+  }),
+);
+const CLAIM = "PersistentVolumeClaim";
+/** A StatefulSet's controller makes claims of its own. */
+const MAKES_CLAIMS = "StatefulSet.apps";
 
 /**
- * What a deletion leaves beside the objects that it went through: the claims that StatefulSets have made, and what an
- * earlier release has left. No content names them, so without this look they would stay and no one would be told.
+ * Looks by label for what no content names any more: the claims that StatefulSets have made, and what an earlier release
+ * has left. Without it a deletion would say that nothing is left while objects run.
  *
+ * @param kinds that releases of the deployment have applied, as `Deployment.apps`.
  * @param targets that the deletion went through.
+ * @throws ApiError when the API server is busy or away: then nothing is known.
  */
 export async function leftBehind(
   api: ReleaseApi,
   membership: Membership,
+  kinds: readonly string[],
   targets: readonly Target[],
   namespaces: readonly string[],
+  clock: Clock,
   signal: AbortSignal,
-): Promise<Pruned["left"]> {
+): Promise<LeftBehind["left"]> {
   const known = new Set(targets.map(({ ref }) => ref));
-  const places = namespaces.flatMap((namespace) => KINDS.map((resource) => ({ resource, namespace })));
-  const found = await atOnce(places, AT_ONCE, async ({ resource, namespace }) => {
-    const labelled = await labelledOf(api, membership, resource, namespace, signal);
-    return labelled
-      .filter((live) => isLeft(live, resource, membership))
-      .map(({ metadata }) => ({ ref: refOf({ ...named(resource), metadata }), resource }));
+  // Without the parent's word each kind may be there.
+  const applied = kinds.length > 0 ? kinds : [...KINDS.keys()];
+  const names = new Set([...applied, ...(applied.includes(MAKES_CLAIMS) ? [CLAIM] : [])]);
+  const resources = [...KINDS].flatMap(([name, resource]) => (names.has(name) ? [resource] : []));
+  const needs = namespaces.flatMap((namespace) => resources.map((resource) => ({ verb: "list", resource, namespace })));
+  const lacking = new Set(await lackingRights(api.exchange, needs, clock, signal));
+  const found = await atOnce(needs, AT_ONCE, async (need): Promise<LeftBehind["left"]> => {
+    const { resource, namespace } = need;
+    const ref = (name: string): string =>
+      refOf({ apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, namespace } });
+    // Of a kind that no release has applied there is nothing.
+    const unlisted =
+      kinds.length > 0 ? [{ ref: ref("…"), message: "the role of releases does not let it be listed" }] : [];
+    if (lacking.has(need)) return unlisted;
+    const listed = await headsOf(api, membership, need, signal);
+    const message = isClaim(resource) ? CLAIM_STAYS : "an earlier release has left it";
+    const left = listed
+      .filter((live) => isLeft(live, resource, membership) && !known.has(ref(live.metadata.name)))
+      .map(({ metadata }) => ({ ref: ref(metadata.name), message }));
+    const isCut = listed.length >= MAX_LISTED;
+    return isCut ? [...left, { ref: ref("…"), message: `only the first ${MAX_LISTED} were looked at` }] : left;
   });
-  return found
-    .flat()
-    .filter(({ ref }) => !known.has(ref))
-    .map(({ ref, resource }) => ({ ref, message: isClaim(resource) ? CLAIM_STAYS : "an earlier release has left it" }));
+  return found.flat();
 }
 
-/** Namespaces that a deletion did not look into, because nothing that is installed is there: earlier releases were. */
-export async function leftElsewhere(
-  ports: ApplySetPorts,
-  deploymentId: string,
+/** Namespaces of earlier releases that a deletion does not look into: it has no rights there. */
+export function unsearched(
+  members: ApplySetMembers,
+  { closed = [] }: Pick<Intent, "closed">,
   namespaces: readonly string[],
-  signal: AbortSignal,
-): Promise<Pruned["left"]> {
-  const all = await memberNamespaces(ports, deploymentId, signal);
-  const message = "an earlier release was installed there, and may have left objects";
-  return all.filter((each) => !namespaces.includes(each)).map((each) => ({ ref: `Namespace/${each}`, message }));
+): readonly string[] {
+  // What is left there is named one by one.
+  const told = new Set([...namespaces, ...closed.map((ref) => ref.split("/")[1])]);
+  return members.namespaces.filter((each) => !told.has(each));
 }
 
-/** None where the customer's role does not let the release list the kind: it has made none there. */
-async function labelledOf(
+/** The first {@link MAX_LISTED}, without what they hold: a list of whole objects may be larger than an answer may be. */
+async function headsOf(
   api: ReleaseApi,
   membership: Membership,
-  resource: Resource,
-  namespace: string,
+  { resource, namespace }: Need,
   signal: AbortSignal,
-): Promise<readonly LiveObject[]> {
-  try {
-    return await api.list(resource, namespace, selectorOf(membership), signal);
-  } catch (error) {
-    if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return [];
-    throw error;
-  }
+): Promise<readonly Pick<LiveObject, "metadata">[]> {
+  const query = { labelSelector: selectorOf(membership), limit: MAX_LISTED };
+  const request = {
+    method: "GET",
+    path: collectionPath(resource, namespace),
+    query,
+    accept: METADATA_OF_LIST,
+  } as const;
+  const { items } = await api.exchange.json<{ readonly items: readonly Pick<LiveObject, "metadata">[] | null }>(
+    request,
+    signal,
+  );
+  return items ?? [];
 }
 
 /** Of a StatefulSet's claim only the label of its selector is ours; what a controller has made goes with its owner. */
-function isLeft(live: LiveObject, resource: Resource, membership: Membership): boolean {
-  const { deletionTimestamp, ownerReferences = [] } = live.metadata;
-  if (deletionTimestamp !== undefined || ownerReferences.some(({ controller }) => controller === true)) return false;
+function isLeft(live: Pick<LiveObject, "metadata">, resource: Resource, membership: Membership): boolean {
+  if ((live.metadata.ownerReferences ?? []).some(({ controller }) => controller === true)) return false;
   return isClaim(resource) || (isMember(live, membership) && isApplied(live));
-}
-
-/** Of a list only the list itself says what it is of. */
-function named({ group, version, kind }: Resource): { readonly apiVersion: string; readonly kind: string } {
-  return { apiVersion: group === "" ? version : `${group}/${version}`, kind };
 }

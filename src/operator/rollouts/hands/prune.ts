@@ -33,9 +33,12 @@ export function whyKept(
     // The way back deletes what only the new content has: what was the customer's before is not that.
     return "this rollout was allowed to take it over, and does not delete it";
   }
-  const isUnfinished =
-    unfinished?.refs.has(ref) === true && Date.parse(seen.metadata.creationTimestamp) >= Date.parse(unfinished.since);
-  if (line.frozen && !isUnfinished) return "it is of the setup, which releases do not take back";
+  if (unfinished?.refs.has(ref) === true) {
+    // An object that was there before was adopted, or is of an earlier setup: the way back would delete it unasked.
+    const isOlder = Date.parse(seen.metadata.creationTimestamp) < Date.parse(unfinished.since);
+    return isOlder ? "it was there before the release that did not come up" : undefined;
+  }
+  if (line.frozen) return "it is of the setup, which releases do not take back";
   return undefined;
 }
 

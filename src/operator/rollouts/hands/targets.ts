@@ -5,6 +5,7 @@ import type { Exchange } from "../../../kube/client/exchange.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { type RuleProblem, refOf } from "../release-rules.ts";
 import type { Intent } from "./hands.ts";
+import type { LiveObject } from "./release-api.ts";
 import { refOfPlace, type SecretPlace, secretsNamed } from "./secret-places.ts";
 import type { ServedKinds } from "./served-kinds.ts";
 
@@ -84,6 +85,17 @@ export function isAutoscaled(objects: readonly ReleaseObject[], { kind, metadata
     if (!isRecord(target) || manifest.metadata.namespace !== metadata.namespace) return false;
     return target.kind === kind && target.name === metadata.name;
   });
+}
+
+/** The setup is applied to what is there only while nothing is installed. */
+export function keeps({ formerRef }: Intent, { frozen }: ReleaseObject): boolean {
+  return frozen && formerRef !== undefined;
+}
+
+/** It was there when the rollout began, and was left as it was. */
+export function wasKept(intent: Intent, line: ReleaseObject, { metadata }: LiveObject): boolean {
+  const startedAt = Date.parse(intent.rollout.status?.startedAt ?? "");
+  return keeps(intent, line) && Date.parse(metadata.creationTimestamp) < startedAt;
 }
 
 /** Namespaces that these objects lie in, as far as the customer accepts the deployment there. */

@@ -1,7 +1,7 @@
 import { counted } from "../../../base/counted.ts";
 import type { RolloutPlan } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
-import type { Intent, Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
+import type { Intent, LeftBehind, Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
 import { isNamed } from "../hands/targets.ts";
 import { authorityOver } from "./authority.ts";
 import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
@@ -45,9 +45,9 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
     ...{ waves, namespaces: [...planned.namespaces] },
     ...{ formerContent: former?.name, formerDigest: former?.digest, approvalLine: undefined },
   };
-  const strangers = namedInVain(planned.intent);
+  const unmatched = unmatchedTakeOver(planned.intent);
   if (planned.awaitsTakeOver === true && rollout.spec.approvedDigest === undefined) {
-    const message = `${counted(problems.length, "object")} not of this deployment, to be named in spec.takeOver, deleted or denied: ${named(problems)}${strangers}`;
+    const message = `${counted(problems.length, "object")} not of this deployment, to be named in spec.takeOver, deleted or denied: ${named(problems)}${unmatched}`;
     const said: Said[] = [
       permitted(undefined),
       ["Planned", "False", "NotOurs", message],
@@ -74,7 +74,7 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   const { is, said } = authorityOver(shown, plannedDigest, policy, former !== undefined);
   const all: Said[] = [
     permitted(undefined),
-    ["Planned", "True", "PlanMade", `${counts}${gone}${strangers}`],
+    ["Planned", "True", "PlanMade", `${counts}${gone}${unmatched}`],
     overridden(plan.overrides ?? []),
     said,
   ];
@@ -85,8 +85,8 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
   return go("AwaitingApproval", all, { ...fields, approvalLine: approvalLine(rollout, plannedDigest) });
 }
 
-/** A name that is not the object's would else be taken for one that counts. */
-function namedInVain({ takeOver, objects, former }: Plan["intent"]): string {
+/** Entries of spec.takeOver that name no object of the release: a misspelt name would else seem to count. */
+function unmatchedTakeOver({ takeOver, objects, former }: Plan["intent"]): string {
   const found = takeOver.filter((each) => ![...objects, ...former].some(({ manifest }) => isNamed([each], manifest)));
   if (found.length === 0) return "";
   const told = found.slice(0, MAX_NAMED).map(({ kind, name }) => `${kind}/${name}`);
@@ -155,9 +155,10 @@ export function afterRemove(facts: RolloutFacts, { waiting }: Pruned): RolloutSt
   return prunes("the release's objects are deleted");
 }
 
-export function afterPrune(facts: RolloutFacts, pruned: Pruned, left: Left): RolloutStep {
+/** @param behind of a deletion: what it leaves beside these objects */
+export function afterPrune(facts: RolloutFacts, pruned: Pruned, left: Left, behind?: LeftBehind): RolloutStep {
   if (pruned.waiting > 0 && !isLate(facts, DELETED_WITHIN_MS)) return wait(AGAIN_MS);
-  return succeeded(facts, prunedSaid(pruned, left));
+  return succeeded(facts, prunedSaid(pruned, left, behind));
 }
 
 export interface WayBack {
@@ -191,13 +192,15 @@ export function afterRestore(facts: RolloutFacts, { applied, health, pruned, lef
   return end("RolledBack", [said, prunedSaid(pruned, left)], { rolledBackTo: formerContent });
 }
 
-function prunedSaid(pruned: Pruned, others: Left): Said {
-  const left = [...pruned.left, ...others];
+function prunedSaid(pruned: Pruned, others: Left, behind: LeftBehind = { left: [], unsearched: [] }): Said {
+  const left = [...pruned.left, ...others, ...behind.left];
   const going = pruned.waiting > 0 ? [`${counted(pruned.waiting, "deletion")} under way`] : [];
-  if (left.length === 0 && going.length === 0)
-    return ["Pruned", "True", "NothingLeft", "nothing is left of what was before"];
+  const places = behind.unsearched.map((ref) => ({ ref, message: "earlier releases were there" }));
+  const unsearched = places.length > 0 ? [`not searched: ${named(places)}`] : [];
   const stays = left.length > 0 ? [`${counted(left.length, "object")} left: ${named(left)}`] : [];
-  return ["Pruned", "False", "SomeLeft", [...going, ...stays].join("; ")];
+  const all = [...going, ...unsearched, ...stays];
+  if (all.length === 0) return ["Pruned", "True", "NothingLeft", "nothing is left of what was before"];
+  return ["Pruned", "False", "SomeLeft", all.join("; ")];
 }
 
 /** Of `replicas` it is not told: an autoscaler has them as a rule. */

@@ -79,7 +79,7 @@ function course(
 ): Course {
   const isOpen = ({ manifest }: ReleaseObject): boolean => accepted.includes(manifest.metadata.namespace ?? "");
   const kept = new Set(objects.map(refOfLine));
-  const left = former
+  const left = unique(former)
     .filter((line) => !isOpen(line) && !kept.has(refOfLine(line)))
     .map((line) => ({ ref: refOfLine(line), message: "the deployment is not accepted in its namespace any more" }));
   const { unfinishedSince } = contents;
@@ -90,12 +90,14 @@ function course(
     formerSecrets: secretsNamed(former, rollout.spec.deploymentId),
     installedSecrets: secretsNamed(contents.former?.objects ?? [], rollout.spec.deploymentId),
     formerRef: contents.former && { name: contents.former.name, digest: contents.former.digest },
-    ...(unfinishedSince !== undefined && {
-      unfinished: {
-        since: unfinishedSince,
-        refs: new Set(without(former, contents.former?.objects ?? []).map(refOfLine)),
-      },
-    }),
+    // Of a former content that cannot be read nothing is known, and so not what only the others have.
+    ...(unfinishedSince !== undefined &&
+      contents.former?.problem === undefined && {
+        unfinished: {
+          since: unfinishedSince,
+          refs: new Set(without(former, contents.former?.objects ?? []).map(refOfLine)),
+        },
+      }),
     closed: left.map(({ ref }) => ref),
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,

@@ -20,7 +20,7 @@ export interface ActPorts {
 }
 
 const AFTER_FORBIDDEN_MS = 5_000;
-const RIGHTS_ARE = "in a namespace that was made anew there are rights again once the chart is upgraded";
+const RIGHTS_HINT = "in a namespace that was made anew there are rights again once the chart is upgraded";
 /** A right that was taken away may come back within this time, for instance a role that is being replaced. */
 const FORBIDDEN_MS = 120_000;
 
@@ -68,7 +68,7 @@ function forbidden(act: RolloutAct, facts: RolloutFacts, why: string): RolloutSt
   const sinceMs = status === "False" ? facts.now.getTime() - Date.parse(lastTransitionTime) : 0;
   // The way back has as long again.
   const mostMs = act === "restore" ? 2 * FORBIDDEN_MS : FORBIDDEN_MS;
-  if (act === "plan" || sinceMs < mostMs) return wait(AFTER_FORBIDDEN_MS, [permitted(`${why}; ${RIGHTS_ARE}`)]);
+  if (act === "plan" || sinceMs < mostMs) return wait(AFTER_FORBIDDEN_MS, [permitted(`${why}; ${RIGHTS_HINT}`)]);
   const message = `a right is missing for ${mostMs / 60_000} minutes: ${why}`;
   if (act === "restore") return end("Failed", [["Healthy", "False", "FormerUnhealthy", message]]);
   if (act === "prune") return succeeded(facts, ["Pruned", "False", "SomeLeft", message]);
@@ -97,13 +97,13 @@ async function changed(
   // One more than there are: nothing is in it.
   const wave = waves[position] ?? (waves.at(-1) ?? 0) + 1;
   const waveStartedAt = new Date(status?.waveStartedAt ?? "");
-  const counted = (applied: WaveApplied): WaveApplied => {
+  const measured = (applied: WaveApplied): WaveApplied => {
     metrics.applied(applied);
     return applied;
   };
   switch (act) {
     case "apply": {
-      const applied = counted(await hands.apply(intent, wave, until, signal));
+      const applied = measured(await hands.apply(intent, wave, until, signal));
       return after.afterApply(await look(), applied, waves.length);
     }
     case "gate": {
@@ -115,13 +115,15 @@ async function changed(
       return after.afterRemove(await look(), pruned);
     }
     case "detach": {
-      const detached = counted(await hands.detach(intent, until, signal));
+      const detached = measured(await hands.detach(intent, until, signal));
       return after.afterDetach(await look(), detached);
     }
     case "prune": {
       const pruned = await hands.prune(intent, until, signal);
       if (pruned.waiting === 0) metrics.pruned(pruned.deleted, pruned.left.length);
-      if (contents.former?.problem === undefined) return after.afterPrune(await look(), pruned, left);
+      const isDeleted = intent.rollout.spec.action === "delete" && pruned.waiting === 0;
+      const behind = isDeleted ? await hands.leftBehind(intent, until, signal) : undefined;
+      if (contents.former?.problem === undefined) return after.afterPrune(await look(), pruned, left, behind);
       return succeeded(await look(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
     }
     case "restore": {
@@ -134,7 +136,7 @@ async function changed(
         return after.afterRestore(await look(), { ...told, pruned });
       }
       if (status?.waveStartedAt === undefined) {
-        const applied = counted(await hands.apply(intent, wave, until, signal));
+        const applied = measured(await hands.apply(intent, wave, until, signal));
         return after.afterRestore(await look(), { ...told, applied });
       }
       const health = await hands.health(intent, wave, waveStartedAt, until, signal);

@@ -10,8 +10,8 @@ import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { type PageRequest, pagedByName, toPage } from "../../kernel/call/page.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
 import { groupIds } from "../deployments/read/list.ts";
-import { shownError } from "../deployments/read/record.ts";
 import type { VisibleRelease } from "./record/store.ts";
 import { JUDGED, tallies } from "./tallies.ts";
 
@@ -125,7 +125,7 @@ function itemOf(row: ShownRow, release: VisibleRelease, principal: Principal): R
     rolloutState: row.state,
     releasedAt: runs ? (row.released_at?.toISOString() ?? null) : null,
     durationMs: runs && row.release_duration_ms !== null ? Number(row.release_duration_ms) : null,
-    error: shownError(row, principal),
+    error: shown(row.error, principal),
   };
 }
 

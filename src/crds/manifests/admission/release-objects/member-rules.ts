@@ -68,6 +68,11 @@ function claims(): readonly Validation[] {
       "a rollout claims no volume and no data that is there already (volumeName, selector, dataSource, dataSourceRef)",
     ),
     forbid(
+      "!variables.changes || variables.kind != 'StatefulSet.apps' || ['whenDeleted', 'whenScaled'].all(f, " +
+        "variables.now[?'spec'][?'persistentVolumeClaimRetentionPolicy'][?f].orValue('Retain') == 'Retain')",
+      "a rollout has no claim deleted with its data (persistentVolumeClaimRetentionPolicy)",
+    ),
+    forbid(
       "!variables.changes || variables.claims.all(c, c[?'spec'][?'storageClassName'].orValue('-') != '')",
       "a rollout claims no volume without a class (an empty storageClassName)",
     ),

@@ -57,10 +57,10 @@ async function problemOfWriting(
       if (error.message.includes(`ValidatingAdmissionPolicy '${POLICY}'`)) return undefined;
       // It would be refused before the name is looked up.
       if (error.isAlreadyExists) return MISSING;
-      const mayBeWithout = error.isForbidden
-        ? ". Is the role of releases there (releases.role), and may it create this?"
+      const hint = error.isForbidden
+        ? "; the role of releases (releases.role) may be missing, or may not create this"
         : "";
-      refusal = `${refusalText(error)}${mayBeWithout}`;
+      refusal = `${refusalText(error)}${hint}`;
     }
   }
   return `it cannot be proved that the plan's account is held to dry runs: ${refusal}`;

@@ -133,7 +133,7 @@ function closedLines({ closed = [] }: Pick<Intent, "closed">): readonly string[]
   const places = Map.groupBy(closed, (ref) => ref.split("/")[1] ?? "");
   return [...places].map(
     ([namespace, refs]) =>
-      `leaves in ${namespace}, where the deployment is not accepted any more, ${counted(refs.length, "object")}`,
+      `leaves ${counted(refs.length, "object")} in ${namespace}, where the deployment is not accepted any more`,
   );
 }
 

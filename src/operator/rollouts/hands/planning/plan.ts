@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { counted } from "../../../../base/counted.ts";
 import { contentDigest } from "../../../../crds/content-digest.ts";
 import type { ReleaseManifest } from "../../../../crds/kinds/release-content.ts";
 import type { RolloutPlan } from "../../../../crds/kinds/rollout.ts";
@@ -129,12 +130,11 @@ function withFields(head: string, fields: readonly string[]): string {
 
 /** As many of these as the line has room for. */
 function withList(head: string, items: readonly string[], word: string): string {
-  const counted = (count: number, more = ""): string => `${count} ${more}${word}${count === 1 ? "" : "s"}`;
   let line = `${head}${items.join(", ")}`;
   for (let told = items.length - 1; line.length > MAX_LINE && told > 0; told -= 1) {
-    line = `${head}${items.slice(0, told).join(", ")}, and ${counted(items.length - told, "more ")}`;
+    line = `${head}${items.slice(0, told).join(", ")}, and ${counted(items.length - told, `more ${word}`)}`;
   }
-  return line.length > MAX_LINE ? `${head}${counted(items.length)}` : line;
+  return line.length > MAX_LINE ? `${head}${counted(items.length, word)}` : line;
 }
 
 /** Lines that stand for each other where there are too many. */

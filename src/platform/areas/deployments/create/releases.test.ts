@@ -78,24 +78,6 @@ onEachDatabase("releases of deployments", (world) => {
     expect(told).toEqual(["DeploymentReleaseUnpinned", "DeploymentReleasePinned"]);
   });
 
-  it("a setup that failed says that another release needs a retry as well", async () => {
-    const site = await newSite(world);
-    const [one, two] = [await release(site, "1.0.0"), await release(site, "2.0.0")];
-    await promote(site, one);
-    const id = await site.deploy("shop");
-    const error = { code: "ROLLOUT_DENIED", message: "the customer said no", internal: false };
-    await site.report(id, "initial-setup", {}, { error });
-    expect((await read(site, id)).error.hint).toBeNull();
-    await site.report(id, "initial-setup-failed", {}, { error });
-    expect((await post(site, id, "pin-release", { releaseId: two })).status).toBe(202);
-    const told = { ...error, hint: expect.stringMatching(/^retry the deployment: .* another release is promoted$/) };
-    expect(await read(site, id)).toMatchObject({ status: "initial-setup-failed", desiredReleaseId: two, error: told });
-    const standing = await site.call("GET", `/v1/releases/${two}/deployments`);
-    expect(standing.body.items).toMatchObject([{ id, rolloutState: "failed", error: told }]);
-    await site.report(id, "initial-setup-failed", {}, { error: { ...error, hint: "its own" } });
-    expect((await read(site, id)).error.hint).toBe("its own");
-  });
-
   it("only the project's own releases with the platform can be pinned, and not on a deployment that ends", async () => {
     const [site, other] = [await newSite(world), await newSite(world)];
     const id = await site.deploy("shop");

@@ -1,9 +1,5 @@
 import type { Deployment, DeploymentListItem } from "../../../../contract/deployments/deployment.ts";
-import type {
-  DeploymentStatus,
-  UpdateOperation,
-  UpdateState,
-} from "../../../../contract/deployments/deployment-state.ts";
+import type { UpdateOperation, UpdateState } from "../../../../contract/deployments/deployment-state.ts";
 import { STALE_AFTER_MS } from "../../../../contract/resources/resource-heartbeat.ts";
 import type { DeploymentRow, SealedVariables } from "../../../database/tables/deployments.ts";
 import type { CallConfig } from "../../../kernel/call/call-config.ts";
@@ -30,20 +26,6 @@ function waits({ manager_id, status }: ListedDeployment): boolean {
   return manager_id === null && status !== "deleted";
 }
 
-/** A setup that failed takes another release, and does not begin with it by itself. */
-const FAILED_SETUP: readonly DeploymentStatus[] = ["preflights-failed", "initial-setup-failed", "provisioning-failed"];
-const BY_RETRY =
-  "retry the deployment: its setup does not begin again by itself, also when another release is promoted";
-
-export function shownError(
-  { status, error }: Pick<ListedDeployment, "status" | "error">,
-  principal: Principal,
-): Deployment["error"] {
-  const found = shown(error, principal);
-  if (found === null || !FAILED_SETUP.includes(status)) return found;
-  return { ...found, hint: found.hint ?? BY_RETRY };
-}
-
 export function toListItem(row: ListedDeployment, { principal, now }: Reader): DeploymentListItem {
   return {
     id: row.id,
@@ -64,7 +46,7 @@ export function toListItem(row: ListedDeployment, { principal, now }: Reader): D
     deploymentModel: row.deployment_model,
     deploymentProtocolVersion: 1,
     status: row.status,
-    error: shownError(row, principal),
+    error: shown(row.error, principal),
     retryRequested: row.retry_requested,
     lastHeartbeatAt: row.last_heartbeat_at?.toISOString() ?? null,
     connectivity: connectivityOf(row.last_heartbeat_at, now),
