@@ -241,7 +241,7 @@ test("each setting that the chart gives is one that its process reads", async ()
   for (const name of ["sallyport-agent", "sallyport-operator"]) {
     const text = String(envOf(podOf(objects, name)).SALLYPORT_DEPLOYMENTS);
     expect([...parseNamedDeployments(text)]).toEqual([
-      ["dep_a", ["jobs", "shop"]],
+      ["dep_a", ["shop", "jobs"]],
       ["dep_b", ["pay"]],
     ]);
   }
