@@ -146,6 +146,21 @@ describe("the target of an answer", () => {
       { stack, releaseId: RELEASE, namespaces: ["shop"], grantsNamespace: NAMESPACE },
     ]);
   });
+  test("is rendered for the namespace where the release before is, also when the customer accepts another one first", async () => {
+    world.rollouts.set("before", {
+      metadata: { name: "before", creationTimestamp: AT },
+      spec: {
+        rolloutId: "before",
+        deploymentId: DEPLOYMENT,
+        contentName: "rel-0",
+        contentDigest: "d",
+        requestedAt: AT,
+      },
+      status: { state: "Succeeded", startedAt: AT, namespaces: ["shop", "gone"] },
+    } as never);
+    await world.answer({ namespaces: ["jobs", "shop"] });
+    expect(world.inputs).toMatchObject([{ namespaces: ["shop", "jobs"] }]);
+  });
   test("is asked for once, also while the cache does not show it", async () => {
     await world.answer();
     world.isShown = false;
