@@ -1,8 +1,8 @@
 import { counted } from "../../base/counted.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { RolloutConditionType, RolloutReason } from "../../crds/conditions.ts";
+import { newestBegun } from "../../crds/kinds/installed-release.ts";
 import type { Rollout, RolloutAction, RolloutSpec, RolloutState } from "../../crds/kinds/rollout.ts";
-import { newestBegun } from "../../crds/kinds/rollout-order.ts";
 import { MAX_API_ERROR, printableLine } from "../../crds/printable.ts";
 
 /** How far a wish has come. `gone`: there was a rollout, and it is not there any more. */

@@ -33,7 +33,7 @@ export interface RuleProblem {
   /** `Deployment.apps/shop/api`. */
   readonly ref: string;
   readonly message: string;
-  /** It is the customer's, who can let the release have it. */
+  /** Of an object of the customer, who can end it by takeOver or by deleting the object. */
   readonly isAdoptable?: boolean;
 }
 

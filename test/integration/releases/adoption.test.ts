@@ -184,11 +184,11 @@ test("the way back deletes nothing that the rollout has adopted, and takes what 
   };
   const hands = await world.hands();
   await restored(kept);
-  const forth = forward(rollout, contents, [shop]).intent;
+  const forth = forward(rollout, contents, [shop]);
   expect((await planned(hands, forth))?.problems).toEqual([]);
   expect(await applied(hands, forth)).toMatchObject({ created: 1, failures: [] });
   await restored(newer);
-  const back = backward(rollout, contents, [shop]).intent;
+  const back = backward(rollout, contents, [shop]);
   const overrides = [{ ref: `ConfigMap/${shop}/kept`, field: ".data.a", manager: "restore" }];
   expect(await applied(hands, back)).toMatchObject({ created: 0, failures: [], overrides });
   const pruned = await eventually(

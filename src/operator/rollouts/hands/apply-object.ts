@@ -21,7 +21,7 @@ export interface Failure {
   readonly isTemporary: boolean;
   /** What was thrown, if anything was. */
   readonly cause?: unknown;
-  /** The customer can let the release have this object. */
+  /** The customer can end it, by takeOver or by deleting the object: the plan waits for that. */
   readonly isAdoptable?: boolean;
 }
 

@@ -2,7 +2,6 @@ import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { groupOf, RELEASE_RESOURCES } from "../../../crds/released/release-kinds.ts";
 import { METADATA_OF_LIST } from "../../../kube/client/exchange.ts";
-import { collectionPath } from "../../../kube/objects/paths.ts";
 import { apiVersionOf, type Resource } from "../../../kube/objects/resource.ts";
 import { refOf } from "../release-rules.ts";
 import type { ApplySetMembers } from "./apply-set.ts";
@@ -11,7 +10,7 @@ import { selectorOf } from "./members.ts";
 import { isApplied, isMember, type Membership } from "./membership.ts";
 import { CLAIM_STAYS, isClaim } from "./prune.ts";
 import { type LiveObject, MAX_LISTED, type ReleaseApi } from "./release-api.ts";
-import { lackingRights, type Need } from "./rights.ts";
+import { lackingRights } from "./rights.ts";
 import { AT_ONCE, type Target } from "./targets.ts";
 
 /** Each of these kinds is served as v1 by every API server that the operator runs on. */
@@ -58,7 +57,7 @@ export async function leftBehind(
     const unlisted =
       kinds.length > 0 ? [{ ref: ref("…"), message: "the role of releases does not let it be listed" }] : [];
     if (lacking.has(need)) return unlisted;
-    const listed = await headsOf(api, membership, need, signal);
+    const listed = await api.list(resource, namespace, selectorOf(membership), signal, METADATA_OF_LIST);
     const message = isClaim(resource) ? CLAIM_STAYS : "an earlier release has left it";
     const left = listed
       .filter((live) => isLeft(live, resource, membership) && !known.has(ref(live.metadata.name)))
@@ -80,29 +79,8 @@ export function unsearched(
   return members.namespaces.filter((each) => !told.has(each));
 }
 
-/** The first {@link MAX_LISTED}, without what they hold: a list of whole objects may be larger than an answer may be. */
-async function headsOf(
-  api: ReleaseApi,
-  membership: Membership,
-  { resource, namespace }: Need,
-  signal: AbortSignal,
-): Promise<readonly Pick<LiveObject, "metadata">[]> {
-  const query = { labelSelector: selectorOf(membership), limit: MAX_LISTED };
-  const request = {
-    method: "GET",
-    path: collectionPath(resource, namespace),
-    query,
-    accept: METADATA_OF_LIST,
-  } as const;
-  const { items } = await api.exchange.json<{ readonly items: readonly Pick<LiveObject, "metadata">[] | null }>(
-    request,
-    signal,
-  );
-  return items ?? [];
-}
-
 /** Of a StatefulSet's claim only the label of its selector is ours; what a controller has made goes with its owner. */
-function isLeft(live: Pick<LiveObject, "metadata">, resource: Resource, membership: Membership): boolean {
+function isLeft(live: LiveObject, resource: Resource, membership: Membership): boolean {
   if ((live.metadata.ownerReferences ?? []).some(({ controller }) => controller === true)) return false;
   return isClaim(resource) || (isMember(live, membership) && isApplied(live));
 }

@@ -2,7 +2,7 @@ import type { ReleaseManifest } from "../../../crds/kinds/release-content.ts";
 import { RELEASE_FIELD_MANAGER } from "../../../crds/release-names.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { JsonPatchOperation } from "../../../kube/client/client-options.ts";
-import type { Exchange } from "../../../kube/client/exchange.ts";
+import type { Exchange, METADATA_OF_LIST } from "../../../kube/client/exchange.ts";
 import { collectionPath, objectPath } from "../../../kube/objects/paths.ts";
 import type { DynamicObject, ObjectKey, ObjectMeta, Resource } from "../../../kube/objects/resource.ts";
 import type { ManagedFields } from "./fields/managed-fields.ts";
@@ -41,17 +41,18 @@ export class ReleaseApi {
     return absent(this.exchange.json<LiveObject>({ method: "GET", path: objectPath(resource, key) }, signal));
   }
 
-  /** The first {@link MAX_LISTED}. */
+  /** The first {@link MAX_LISTED}. @param accept {@link METADATA_OF_LIST}: without what they hold. */
   async list(
     resource: Resource,
     namespace: string,
     labelSelector: string,
     signal: AbortSignal,
+    accept?: typeof METADATA_OF_LIST,
   ): Promise<readonly LiveObject[]> {
     const query = { labelSelector, limit: MAX_LISTED };
     const path = collectionPath(resource, namespace);
     const { items } = await this.exchange.json<{ readonly items: readonly LiveObject[] | null }>(
-      { method: "GET", path, query, maxBytes: MAX_LIST_BYTES },
+      { method: "GET", path, query, maxBytes: MAX_LIST_BYTES, ...(accept && { accept }) },
       signal,
     );
     return items ?? [];

@@ -5,7 +5,7 @@ import type { Intent, LeftBehind, Planned, Pruned, WaveApplied, WaveHealth } fro
 import { isNamed } from "../hands/targets.ts";
 import { authorityOver } from "./authority.ts";
 import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
-import { approvalLine, atWave, named, permitted, takeOverOf } from "./said.ts";
+import { approvalLine, atWave, firstOf, named, permitted, takeOverOf } from "./said.ts";
 import type { ContentRef } from "./trail.ts";
 import { heldBack, prunes, succeeded, takeBack } from "./while-it-runs.ts";
 
@@ -14,8 +14,6 @@ const AGAIN_MS = 2_000;
 const TRIED_FOR_MS = 10 * 60_000;
 /** How long deletions are waited for. */
 const DELETED_WITHIN_MS = 10 * 60_000;
-/** Objects in one message. */
-const MAX_NAMED = 5;
 /** Of the status, over all waves. */
 const MAX_OVERRIDES = 50;
 
@@ -89,9 +87,8 @@ export function afterPlan(facts: RolloutFacts, planned: Plan): RolloutStep {
 function unmatchedTakeOver({ takeOver, objects, former }: Plan["intent"]): string {
   const found = takeOver.filter((each) => ![...objects, ...former].some(({ manifest }) => isNamed([each], manifest)));
   if (found.length === 0) return "";
-  const told = found.slice(0, MAX_NAMED).map(({ kind, name }) => `${kind}/${name}`);
-  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : "";
-  return `; spec.takeOver names what the release does not have: ${told.join(", ")}${more}`;
+  const names = found.map(({ kind, name }) => `${kind}/${name}`);
+  return `; spec.takeOver names what the release does not have: ${firstOf(names)}`;
 }
 
 /** @param waves how many the content has */
@@ -195,8 +192,8 @@ export function afterRestore(facts: RolloutFacts, { applied, health, pruned, lef
 function prunedSaid(pruned: Pruned, others: Left, behind: LeftBehind = { left: [], unsearched: [] }): Said {
   const left = [...pruned.left, ...others, ...behind.left];
   const going = pruned.waiting > 0 ? [`${counted(pruned.waiting, "deletion")} under way`] : [];
-  const places = behind.unsearched.map((ref) => ({ ref, message: "earlier releases were there" }));
-  const unsearched = places.length > 0 ? [`not searched: ${named(places)}`] : [];
+  const places = firstOf(behind.unsearched);
+  const unsearched = places === "" ? [] : [`not searched, and earlier releases were there: ${places}`];
   const stays = left.length > 0 ? [`${counted(left.length, "object")} left: ${named(left)}`] : [];
   const all = [...going, ...unsearched, ...stays];
   if (all.length === 0) return ["Pruned", "True", "NothingLeft", "nothing is left of what was before"];

@@ -1,4 +1,4 @@
-import { byAge } from "../../../crds/kinds/rollout-order.ts";
+import { byAge } from "../../../crds/kinds/installed-release.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
 import { authorityOver } from "./authority.ts";
 import { conditionOf, end, go, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";

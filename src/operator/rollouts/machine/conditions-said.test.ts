@@ -73,7 +73,7 @@ test("what takeOver names and the release does not have is told, in a plan and w
   it.say("a", { takeOver: [{ kind: "Deployment", name: "api" }, ...web] });
   await it.untilState("a", "AwaitingApproval");
   const told =
-    "; spec.takeOver names what the release does not have: ConfigMap/web-0, ConfigMap/web-1, ConfigMap/web-2, ConfigMap/web-3, ConfigMap/web-4 and 1 more";
+    "; spec.takeOver names what the release does not have: ConfigMap/web-0; ConfigMap/web-1; ConfigMap/web-2; ConfigMap/web-3; ConfigMap/web-4; and 1 more";
   expect(it.message("a", "Planned")).toBe(`creates 1, changes 0, deletes 0, leaves 0 as they are${told}`);
   const other = asked();
   other.cluster.objects.set(REF, { line: line("api"), isOurs: false });

@@ -3,8 +3,9 @@ import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { RolloutAction } from "../../../crds/kinds/rollout.ts";
 import { line } from "../../testing/release-cluster.ts";
 import { RolloutWorld } from "../../testing/rollout-world.ts";
+import type { Intent } from "../hands/hands.ts";
 import { outdated } from "../hands/targets.ts";
-import { backward, type Contents, type Course, forward } from "./intent.ts";
+import { backward, type Contents, forward } from "./intent.ts";
 
 const DIGEST = `sha256:${"d".repeat(64)}`;
 const OWN = [line("db", { frozen: true, version: "2" }), line("bucket", { frozen: true }), line("api")];
@@ -20,9 +21,8 @@ function contents(own: readonly ReleaseObject[], former: readonly ReleaseObject[
   };
 }
 
-function told({ intent, left }: Course): object {
+function told(intent: Intent): object {
   const names = (lines: readonly ReleaseObject[]) => lines.map(({ manifest }) => manifest.metadata.name).join(" ");
-  expect(intent.closed).toEqual(left.map(({ ref }) => ref));
   return { objects: names(intent.objects), outdated: names(outdated(intent)), left: intent.closed };
 }
 
@@ -48,29 +48,29 @@ describe("a Job that the installed content has completed is not run again", () =
   ])("%s", (_, own, former, done) => {
     const rollout = new RolloutWorld().add("r", "update");
     const refs = done.map((name) => `Job.batch/shop/${name}`);
-    expect(forward(rollout, contents(own, former), ["shop"]).intent.done).toEqual(refs);
+    expect(forward(rollout, contents(own, former), ["shop"]).done).toEqual(refs);
   });
 
   test("on the way back no Job of the former content is, and one of a rollout that failed is", () => {
     const rollout = new RolloutWorld().add("r", "update");
     const { former, ...both } = contents([FILL], [HOOK]);
-    expect(backward(rollout, { ...both, former }, ["shop"]).intent.done).toEqual(["Job.batch/shop/hook"]);
+    expect(backward(rollout, { ...both, former }, ["shop"]).done).toEqual(["Job.batch/shop/hook"]);
     const left = [{ name: "rel-0", digest: DIGEST, objects: [FILL] }];
-    expect(forward(rollout, { ...both, former, leftovers: left }, ["shop"]).intent.done).toEqual([]);
+    expect(forward(rollout, { ...both, former, leftovers: left }, ["shop"]).done).toEqual([]);
   });
 });
 
 test("what an earlier rollout has brought: forward also what one has left, and on the way back the former content", () => {
   const rollout = new RolloutWorld().add("r", "update");
   const both = contents(OWN, FORMER);
-  const names = ({ intent }: Course) => intent.installed.map((ref) => ref.split("/").at(-1)).join(" ");
+  const names = ({ installed }: Intent) => installed.map((ref) => ref.split("/").at(-1)).join(" ");
   expect(names(forward(rollout, both, ["shop"]))).toBe("db account api old left elsewhere");
   expect(names(backward(rollout, both, ["shop"]))).toBe("db account api old");
 });
 
 test("what came to no good end: forward what others have left, and on the way back what this rollout brought, too", () => {
   const rollout = { ...new RolloutWorld().add("r", "update"), status: { startedAt: "2026-02-01T00:00:00Z" } };
-  const told = ({ intent: { unfinished } }: Course) => ({
+  const told = ({ unfinished }: Intent) => ({
     since: unfinished?.since,
     names: [...(unfinished?.refs ?? [])].map((ref) => ref.split("/").at(-1)).join(" "),
   });

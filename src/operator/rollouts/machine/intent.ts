@@ -24,32 +24,26 @@ export interface ReadContent extends ContentRef {
   readonly problem?: { readonly reason: "ContentMissing" | "ContentChanged"; readonly message: string };
 }
 
-/** What a rollout is to bring about, and what of the former content nothing can be done about. */
-export interface Course {
-  readonly intent: Intent;
-  readonly left: readonly { readonly ref: string; readonly message: string }[];
-}
-
 /**
  * To the new content, with the objects of the setup: those that are there are changed only while nothing is installed, but
  * what is missing of them is made, and the rules of releases judge the others together with them. What the platform calls the
  * rollout counts for nothing here.
  */
-export function forward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
+export function forward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Intent {
   const former = [...(contents.former?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
-  return course(rollout, contents, contents.own?.objects ?? [], former, former, accepted);
+  return intentOf(rollout, contents, contents.own?.objects ?? [], former, former, accepted);
 }
 
 /** Back to the former content: what the new one has beyond it is deleted. */
-export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Course {
+export function backward(rollout: Rollout, contents: Contents, accepted: readonly string[]): Intent {
   const beyond = [...(contents.own?.objects ?? []), ...contents.leftovers.flatMap((each) => each.objects)];
   const objects = contents.former?.objects ?? [];
   // Also what this rollout has made: it came to no good end either.
   const unfinishedSince = contents.unfinishedSince ?? rollout.status?.startedAt;
   const all = { ...contents, unfinishedSince };
-  const { intent, left } = course(rollout, all, objects, without(beyond, objects), objects, accepted);
+  const intent = intentOf(rollout, all, objects, without(beyond, objects), objects, accepted);
   // Also of objects that are in both contents: the newer one reads other values.
-  return { intent: { ...intent, formerSecrets: secretsNamed(beyond, rollout.spec.deploymentId) }, left };
+  return { ...intent, formerSecrets: secretsNamed(beyond, rollout.spec.deploymentId) };
 }
 
 /** Namespaces of these objects that the customer does not accept the deployment for (any more). */
@@ -69,21 +63,18 @@ export function wavesOf({ objects }: Pick<Intent, "objects">): readonly number[]
   return [...new Set(objects.map(({ wave }) => wave))].sort((one, other) => one - other);
 }
 
-function course(
+function intentOf(
   rollout: Rollout,
   contents: Contents,
   objects: readonly ReleaseObject[],
   former: readonly ReleaseObject[],
   installed: readonly ReleaseObject[],
   accepted: readonly string[],
-): Course {
+): Intent {
   const isOpen = ({ manifest }: ReleaseObject): boolean => accepted.includes(manifest.metadata.namespace ?? "");
   const kept = new Set(objects.map(refOfLine));
-  const left = unique(former)
-    .filter((line) => !isOpen(line) && !kept.has(refOfLine(line)))
-    .map((line) => ({ ref: refOfLine(line), message: "the deployment is not accepted in its namespace any more" }));
   const { unfinishedSince } = contents;
-  const intent: Intent = {
+  return {
     ...{ rollout, objects, done: doneJobs(objects, contents.former?.objects ?? []) },
     former: unique(former.filter(isOpen)),
     installed: [...new Set(installed.map(refOfLine))],
@@ -98,11 +89,12 @@ function course(
           refs: new Set(without(former, contents.former?.objects ?? []).map(refOfLine)),
         },
       }),
-    closed: left.map(({ ref }) => ref),
+    closed: unique(former)
+      .filter((line) => !isOpen(line) && !kept.has(refOfLine(line)))
+      .map(refOfLine),
     takeOver: rollout.spec.takeOver ?? [],
     namespaces: accepted,
   };
-  return { intent, left };
 }
 
 /**

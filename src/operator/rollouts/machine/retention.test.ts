@@ -133,7 +133,7 @@ test("the trail begins at the last good end, and only what the operator has reco
   expect(trailOf([...world.rollouts.values()]).former?.name).toBe("rel-0");
 });
 
-test("the trail says since when nothing came to a good end, whatever ended without having begun", () => {
+test("the trail says since when nothing came to a good end, without what ended before it began", () => {
   const since = (...states: readonly RolloutState[]) => {
     const world = history(...states);
     const at = trailOf([...world.rollouts.values()]).unfinishedSince;

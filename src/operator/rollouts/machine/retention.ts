@@ -1,5 +1,5 @@
+import { byAge } from "../../../crds/kinds/installed-release.ts";
 import type { Rollout } from "../../../crds/kinds/rollout.ts";
-import { byAge } from "../../../crds/kinds/rollout-order.ts";
 import type { KubeObject } from "../../../kube/objects/resource.ts";
 import { isOver, trailOf } from "./trail.ts";
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../../../base/clock.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { RolloutMetrics } from "../../kernel/rollout-metrics.ts";
-import type { RolloutHands, WaveApplied } from "../hands/hands.ts";
+import type { Intent, RolloutHands, WaveApplied } from "../hands/hands.ts";
 import * as after from "./after-act.ts";
-import { backward, type Contents, type Course, closedNamespaces, forward, openNamespaces, wavesOf } from "./intent.ts";
+import { backward, type Contents, closedNamespaces, forward, openNamespaces, wavesOf } from "./intent.ts";
 import type { ReleaseContents } from "./release-contents.ts";
 import { conditionOf, end, type RolloutAct, type RolloutFacts, type RolloutStep, wait } from "./rollout-step.ts";
 import { permitted } from "./said.ts";
@@ -40,20 +40,19 @@ export async function perform(
   const trail = { ...trailOf(facts.siblings), former: formerOf(facts.rollout, facts.siblings) };
   const contents = await read(act, trail, facts, ports, signal);
   const { rollout, accepted = [] } = facts;
-  const course = act === "restore" ? backward(rollout, contents, accepted) : forward(rollout, contents, accepted);
-  const hindrance = hindered(act, facts, contents, course);
+  const intent = act === "restore" ? backward(rollout, contents, accepted) : forward(rollout, contents, accepted);
+  const hindrance = hindered(act, facts, contents, intent);
   if (hindrance !== undefined) return hindrance;
   signal.throwIfAborted();
   ports.fence();
   try {
-    if (act !== "plan") return allowed(facts, await changed(act, look, course, contents, ports, signal));
-    const planned = await ports.hands.plan(course.intent, signal);
+    if (act !== "plan") return allowed(facts, await changed(act, look, intent, contents, ports, signal));
+    const planned = await ports.hands.plan(intent, signal);
     ports.metrics.planned((ports.clock.wallNow().getTime() - at.getTime()) / 1_000);
     const isFormerGone = contents.former?.problem !== undefined;
-    const waves = wavesOf(course.intent).length;
-    const namespaces = openNamespaces(course.intent);
+    const waves = wavesOf(intent).length;
+    const namespaces = openNamespaces(intent);
     const { former } = trail;
-    const { intent } = course;
     return after.afterPlan(await look(), { ...planned, intent, former, isFormerGone, waves, namespaces, at });
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
@@ -85,12 +84,14 @@ function allowed({ rollout }: RolloutFacts, step: RolloutStep): RolloutStep {
 async function changed(
   act: Exclude<RolloutAct, "plan">,
   look: () => Promise<RolloutFacts>,
-  { intent, left }: Course,
+  intent: Intent,
   contents: Contents,
   { hands, metrics }: ActPorts,
   signal: AbortSignal,
 ): Promise<RolloutStep> {
-  const { status } = intent.rollout;
+  const { rollout, closed = [] } = intent;
+  const { status } = rollout;
+  const left = closed.map((ref) => ({ ref, message: "the deployment is not accepted in its namespace any more" }));
   const until = new Date(status?.until ?? "");
   const waves = wavesOf(intent);
   const position = status?.wave ?? 0;
@@ -121,10 +122,11 @@ async function changed(
     case "prune": {
       const pruned = await hands.prune(intent, until, signal);
       if (pruned.waiting === 0) metrics.pruned(pruned.deleted, pruned.left.length);
-      const isDeleted = intent.rollout.spec.action === "delete" && pruned.waiting === 0;
+      const unread = contents.former?.problem;
+      if (unread !== undefined) return succeeded(await look(), ["Pruned", "False", "ContentMissing", unread.message]);
+      const isDeleted = rollout.spec.action === "delete" && pruned.waiting === 0;
       const behind = isDeleted ? await hands.leftBehind(intent, until, signal) : undefined;
-      if (contents.former?.problem === undefined) return after.afterPrune(await look(), pruned, left, behind);
-      return succeeded(await look(), ["Pruned", "False", "ContentMissing", contents.former.problem.message]);
+      return after.afterPrune(await look(), pruned, left, behind);
     }
     case "restore": {
       const { own } = contents;
@@ -167,10 +169,10 @@ async function read(
 }
 
 /** Why the act cannot be done with what was read. */
-function hindered(act: RolloutAct, facts: RolloutFacts, contents: Contents, course: Course): RolloutStep | undefined {
+function hindered(act: RolloutAct, facts: RolloutFacts, contents: Contents, intent: Intent): RolloutStep | undefined {
   const { own, former } = contents;
   const { action } = facts.rollout.spec;
-  const closed = closedNamespaces(course.intent);
+  const closed = closedNamespaces(intent);
   const words = `the deployment is not accepted any more in namespace ${closed.slice(0, 5).join(", ")}`;
   const formerLacks = former?.problem;
   if (act === "restore") {

@@ -74,7 +74,11 @@ export function approvalLine({ metadata }: Pick<Rollout, "metadata">, plannedDig
 
 /** Names the first few, and counts the others. */
 export function named(found: readonly { readonly ref: string; readonly message: string }[]): string {
-  const told = found.slice(0, NAMED).map(({ ref, message }) => `${ref}: ${message}`);
-  const more = found.length > NAMED ? [`and ${found.length - NAMED} more`] : [];
-  return [...told, ...more].join("; ");
+  return firstOf(found.map(({ ref, message }) => `${ref}: ${message}`));
+}
+
+/** The first of them, and how many there are besides. */
+export function firstOf(texts: readonly string[]): string {
+  const more = texts.length > NAMED ? [`and ${texts.length - NAMED} more`] : [];
+  return [...texts.slice(0, NAMED), ...more].join("; ");
 }

@@ -1,5 +1,5 @@
+import { byAge } from "../../../crds/kinds/installed-release.ts";
 import { FINAL_ROLLOUT_STATES, type Rollout, type RolloutSpec } from "../../../crds/kinds/rollout.ts";
-import { byAge } from "../../../crds/kinds/rollout-order.ts";
 
 /** A release's content, tied to what it held when it was applied. */
 export interface ContentRef {
