@@ -304,7 +304,9 @@ describe("a release that cannot be asked for fails, and says why:", () => {
     expect(await again.answer()).toBe(0);
     expect(again.made).toEqual(["Rollout"]);
     const ends = again.rollouts.get(`duop-${"1".repeat(28)}`);
-    expect(ends).toMatchObject({ spec: { action: "install", contentName: expect.stringMatching(/^rel-/) } });
+    expect(ends).toMatchObject({
+      spec: { action: "install", version: "1.4.0", contentName: expect.stringMatching(/^rel-/) },
+    });
     expect(again.contents.has(ends?.spec.contentName ?? "")).toBe(false);
     expect(again.told()).toContain("update-failed PREFLIGHT_CHECKS_FAILED: the release has no objects to install");
   });

@@ -122,7 +122,7 @@ export class Releases {
     else this.#notes.set(id, note);
     if (note !== undefined)
       context.log.warn({ deploymentId: id, code: note.error.code }, "a release is not asked for here");
-    if (note?.isFinal === true) await this.#supersede(step.wish, id, answer, context);
+    if (note?.isFinal === true) await this.#supersede(step.wish, id, target, answer, context);
     const isNews =
       note !== undefined && (note.rolloutId !== before?.rolloutId || note.error.code !== before.error.code);
     return isNews ? 0 : undefined;
@@ -154,7 +154,7 @@ export class Releases {
   async #make(
     wish: Wish,
     deploymentId: string,
-    target: SyncTarget | { readonly problem: string },
+    target: ReadTarget,
     { namespaces, isLeased }: Pick<Answered, "namespaces" | "isLeased">,
     context: ReconcileContext,
   ): Promise<Note | undefined> {
@@ -173,7 +173,7 @@ export class Releases {
       const rendered = this.#render(target, deploymentId, releaseId, this.#stayingIn(deploymentId, namespaces), salt);
       if (!rendered.ok) return fails(unrendered(rendered));
       if (rendered.objects.length === 0) return fails(NOTHING_TO_INSTALL);
-      const version = lineWithoutCommands(target.releaseInfo.version ?? releaseId, 256) || releaseId;
+      const version = versionOf(target, releaseId);
       const { objects, configHash } = rendered;
       content = newContent({ deploymentId, releaseId, version, objects, configHash }, grantsNamespace);
       if (rendered.secret !== undefined && isLeased()) {
@@ -193,6 +193,7 @@ export class Releases {
   async #supersede(
     wish: Wish,
     deploymentId: string,
+    target: ReadTarget,
     { isLeased }: Pick<Answered, "isLeased">,
     context: ReconcileContext,
   ): Promise<void> {
@@ -202,8 +203,8 @@ export class Releases {
       status?.startedAt === undefined && !FINAL_STATES.has(status?.state ?? "Planning");
     if (releaseId === null || !cluster.rolloutsOf(deploymentId).some(waits)) return;
     if (this.#fullBecause(deploymentId, false) !== undefined) return;
-    const nothing = { deploymentId, releaseId, version: releaseId, objects: [], configHash: "" };
-    const content = newContent(nothing, grantsNamespace);
+    const version = versionOf(target, releaseId);
+    const content = newContent({ deploymentId, releaseId, version, objects: [], configHash: "" }, grantsNamespace);
     const rollout = newRollout(wish, deploymentId, content, grantsNamespace, clock.wallNow());
     await this.#create(undefined, rollout, isLeased, context);
   }
@@ -278,8 +279,16 @@ export class Releases {
   }
 }
 
+/** For people, who may take a word of the platform for a command. */
+function versionOf(target: ReadTarget, releaseId: string): string {
+  const version = "problem" in target ? undefined : target.releaseInfo.version;
+  return lineWithoutCommands(version ?? releaseId, 256) || releaseId;
+}
+
+type ReadTarget = SyncTarget | { readonly problem: string };
+
 /** Undefined: the answer has none. */
-function readTarget(target: unknown): SyncTarget | { readonly problem: string } | undefined {
+function readTarget(target: unknown): ReadTarget | undefined {
   if (target === undefined || target === null) return undefined;
   const problem = misfit(SyncTarget, target, ["releaseInfo", "config"]);
   return problem === undefined ? (target as SyncTarget) : { problem };
