@@ -1,5 +1,9 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { filesOf, tierOf } from "./scripts/test-run/tiers.ts";
+
+// biome-ignore lint/style/noProcessEnv: scripts/test.ts says which tier it runs; without it a named file of any tier is found.
+const tier = tierOf(process.env.SALLYPORT_TEST_TIER);
 
 /** Minutes long. vitest goes by size, and one that it left for the end would have the other core wait for it. */
 const LONGEST = [
@@ -33,7 +37,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["{src,scripts,lab,deploy,test/oracle,test/patterns,test/platform}/**/*.test.ts"],
+          include: [...filesOf("unit", tier)],
           globalSetup: ["src/platform/testing/shared-databases.ts"],
           // A worker loads the modules, compiles the route table and PGlite once and not for each of four hundred files.
           isolate: false,
@@ -45,20 +49,20 @@ export default defineConfig({
       {
         extends: true,
         // The first run on a machine builds helm, and the API server for the one test that installs.
-        test: { name: "chart", include: ["test/chart/**/*.test.ts"], testTimeout: 300_000, hookTimeout: 900_000 },
+        test: { name: "chart", include: [...filesOf("chart", tier)], testTimeout: 300_000, hookTimeout: 900_000 },
       },
       {
         extends: true,
         test: {
           name: "integration",
-          include: ["test/{integration,browser}/**/*.test.ts"],
+          include: [...filesOf("integration", tier)],
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },
       },
       {
         extends: true,
-        test: { name: "faults", include: ["test/faults/**/*.test.ts"], testTimeout: 3_600_000, hookTimeout: 300_000 },
+        test: { name: "faults", include: [...filesOf("faults", tier)], testTimeout: 3_600_000, hookTimeout: 300_000 },
       },
       {
         extends: true,

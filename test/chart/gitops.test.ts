@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import type { Cluster } from "../../lab/cluster/cluster.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
-import { long } from "../../src/base/testing/long.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import { decisionFor, mergePolicies } from "../../src/operator/gate/policy.ts";
 import { CHART, envOf, ofKind, one, podOf, type Rendered, useHelm } from "./use-helm.ts";
 
@@ -79,7 +79,7 @@ describe("as Argo CD renders", () => {
     expect(envOf(podOf(await rendered(), "sallyport-agent")).SALLYPORT_DEPLOYMENTS).toBe(`${DEPLOYMENT}=shop`);
   });
 
-  long("the first sync applies policies, people and deployments, and the next one keeps them", async () => {
+  fullOnly("the first sync applies policies, people and deployments, and the next one keeps them", async () => {
     await cluster().apply(namespaces);
     const synced = (await rendered()).filter(
       ({ metadata }) =>
@@ -104,7 +104,7 @@ describe("as Flux and Terraform install", () => {
   };
   beforeAll(() => cluster().apply(namespaces));
 
-  long("the first install applies policies, people and deployments, and upgrades keep them", async () => {
+  fullOnly("the first install applies policies, people and deployments, and upgrades keep them", async () => {
     await release("install");
     const first = await state(cluster());
     expect(first).toMatchObject({ ...SAID, policies: ["shop"] });

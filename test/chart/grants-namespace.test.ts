@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
-import { long } from "../../src/base/testing/long.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import { CHART, REQUIRED, useHelm } from "./use-helm.ts";
 
 const GRANTS = "sallyport-grants";
@@ -32,7 +32,7 @@ async function policies(): Promise<unknown> {
 
 const MANUAL = { "read-only": "manual", mutating: "manual", destructive: "manual" };
 
-long("the default policy is made where it is missing, and what the customer wrote into it stays", async () => {
+fullOnly("the default policy is made where it is missing, and what the customer wrote into it stays", async () => {
   await run("install");
   expect(await policies()).toEqual([{ name: "default", defaults: MANUAL }]);
 

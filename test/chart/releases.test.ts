@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { findPrograms } from "../../lab/cluster/programs.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
-import { long } from "../../src/base/testing/long.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import { pageCommands, runCommands } from "./page-commands.ts";
 import { CHART, REQUIRED, useHelm } from "./use-helm.ts";
 
@@ -46,7 +46,7 @@ test("a missing namespace is named before anything is made, and the next try suc
   expect(await run("install", "sallyport", "sallyport-system", "namespaces={shop}")).toBe("");
 });
 
-long("rbac.scope changes on a live release, and back", async () => {
+fullOnly("rbac.scope changes on a live release, and back", async () => {
   const roles = ["sallyport-agent-observe-role", "sallyport-operator-target-role"];
   expect(await run("upgrade", "sallyport", "sallyport-system", "namespaces={shop}", "rbac.scope=namespaces")).toBe("");
   expect(await names("rolebindings", "shop")).toEqual(roles);
@@ -87,7 +87,7 @@ test("another release takes what an uninstall keeps, once the page's commands ha
   expect(await run("uninstall", "other", "elsewhere")).toBe("");
 });
 
-long("names and labels that look like numbers are taken by the server", async () => {
+fullOnly("names and labels that look like numbers are taken by the server", async () => {
   const numbers = [
     '--set-json=namespaces=["12345"]',
     "--set-string=grantsNamespace=67890",

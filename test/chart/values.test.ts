@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { isLong } from "../../src/base/testing/long.ts";
+import { isFull } from "../../src/base/testing/full.ts";
 import { CHART, objectsOf, REQUIRED, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
@@ -108,7 +108,7 @@ interface ValuesSchema {
   readonly properties?: Readonly<Record<string, ValuesSchema>>;
 }
 
-describe.runIf(isLong)("a text that holds YAML makes no object", () => {
+describe.runIf(isFull)("a text that holds YAML makes no object", () => {
   const schema: ValuesSchema = JSON.parse(readFileSync(join(CHART, "values.schema.json"), "utf8"));
   const object = "---\napiVersion: v1\nkind: Injected\nmetadata: {name: injected}\n";
 

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { oldestKubectl } from "../../lab/cluster/kubectl.ts";
-import { isLong } from "../../src/base/testing/long.ts";
+import { isFull } from "../../src/base/testing/full.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, type Pod, soon, useCast } from "./cast.ts";
@@ -40,7 +40,7 @@ beforeAll(async () => {
   const signal = AbortSignal.timeout(600_000);
   const say = (line: string): boolean => process.stderr.write(`${line}\n`);
   const upgraded = upgradeSallyport(scene, VALUES, signal);
-  [oldest] = await Promise.all([isLong ? oldestKubectl(say, signal) : "", upgraded, startApi(scene, signal)]);
+  [oldest] = await Promise.all([isFull ? oldestKubectl(say, signal) : "", upgraded, startApi(scene, signal)]);
   engineer = await Engineer.at(cast());
   const ports = ["--port", String(PORT)];
   [exec, forward] = await Promise.all([engineer.open("exec"), engineer.open("port-forward", ...ports)]);
@@ -97,7 +97,7 @@ test("the customer compares both keys and sees who is inside, with the lines of 
   expect(rows.find((row) => row.startsWith(exec.name))).toMatch(/ Open +exec +shop +\S.* 20\S+Z +\d+[ms]/);
 });
 
-describe.each([["of this version", current], ...(isLong ? [["1.31", () => oldest] as const] : [])] as const)(
+describe.each([["of this version", current], ...(isFull ? [["1.31", () => oldest] as const] : [])] as const)(
   "kubectl %s",
   (version, program) => {
     test("lists, and watches", async () => {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { long } from "../../src/base/testing/long.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { eventually } from "../integration/wait.ts";
@@ -76,7 +76,7 @@ test("the node under the leading operator is drained amid a plan: the other repl
   );
 }, 400_000);
 
-long(
+fullOnly(
   "a node is drained while no operator is ready: the disruption budget does not hold an operator that does not work",
   async () => {
     const { scene } = cast();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import { isLong } from "../../src/base/testing/long.ts";
+import { isFull } from "../../src/base/testing/full.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import type { Line } from "../integration/proxy/agent-process.ts";
@@ -25,8 +25,8 @@ const [PROXY, GUESSED_PROXY, AUTHORITY, OTHER_AUTHORITY] = [
 ] as const;
 
 // test/integration/proxy has the same with processes of ours.
-const problem = isLong ? squidProblem() : "of a long run";
-if (isLong && problem !== undefined) console.warn(`test/e2e/proxy.test.ts is SKIPPED: ${problem}`);
+const problem = isFull ? squidProblem() : "of a full run";
+if (isFull && problem !== undefined) console.warn(`test/e2e/proxy.test.ts is SKIPPED: ${problem}`);
 
 const cast = useCast();
 let squid: Squid;

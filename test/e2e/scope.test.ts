@@ -1,5 +1,5 @@
 import { afterAll, describe, expect } from "vitest";
-import { long } from "../../src/base/testing/long.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, type PlanLine, soon, useCast } from "./cast.ts";
@@ -62,7 +62,7 @@ describe.each([
   { to: "namespaces", values: NARROW, kind: "roles", remaining: false },
   { to: "cluster", values: {}, kind: "clusterroles", remaining: true },
 ])("rbac.scope changed to $to amid a plan", ({ values, kind, remaining }) => {
-  long(
+  fullOnly(
     "the rights follow, each line runs once, and so does the next request",
     async () => {
       const plan = lines(24);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
-import { isLong, long } from "../../src/base/testing/long.ts";
+import { fullOnly, isFull } from "../../src/base/testing/full.ts";
 import { has } from "../versions/lacking.ts";
 
 // Does what a person does with `npm start`, with the real programs. npm itself is left out: it only puts Node 24 on the
@@ -117,7 +117,7 @@ it("the lines it prints work in another terminal as they are, and Ctrl-C afterwa
   expect(await processesOf(folder)).toEqual([]);
 });
 
-long("says so when the customer denies, and that nothing ran", async () => {
+fullOnly("says so when the customer denies, and that nothing ran", async () => {
   const start = new Run(["--exit"]);
   const [, line = ""] = await start.says(/^ +(kubectl patch accessgrants.*)$/m);
   const [, exported = ""] = await start.says(/^ +(export KUBECONFIG=.*)$/m);
@@ -131,7 +131,7 @@ long("says so when the customer denies, and that nothing ran", async () => {
 
 it.each([
   ["while it starts", /Sallyport: a gate with two doors/],
-  ...(isLong
+  ...(isFull
     ? ([
         ["with the control plane up", /cluster +https:/],
         ["in the middle of the story", /engineer +raises access request/],
@@ -145,7 +145,7 @@ it.each([
   expect(await processesOf(folder)).toEqual([]);
 });
 
-long("leaves no process behind when it is killed, and starts again in the same folder", async () => {
+fullOnly("leaves no process behind when it is killed, and starts again in the same folder", async () => {
   const killed = new Run(["--approve"]);
   await killed.says(/engineer +raises access request/);
   killed.kill("SIGKILL");
@@ -165,7 +165,7 @@ it("refuses a folder that another run uses", async () => {
   await first.ended;
 });
 
-describe.runIf(isLong)("in a cluster that was named", () => {
+describe.runIf(isFull)("in a cluster that was named", () => {
   const named = useCluster({ controllers: true, kwok: { nodes: 1 } });
 
   it("--kubeconfig plays the story in the cluster that was named, and says how to remove what it installed", async () => {

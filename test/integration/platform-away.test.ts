@@ -7,7 +7,7 @@ import { runAgent } from "../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../src/agent/kernel/config.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
-import { long } from "../../src/base/testing/long.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../src/crds/kinds/access-grant.ts";
@@ -54,7 +54,7 @@ afterAll(async () => {
   await stack.disposeAsync();
 });
 
-long(
+fullOnly(
   "while the platform is away for an hour, what was granted is approved and run, and all of it is told afterwards",
   async () => {
     let platform = await serve();
@@ -115,7 +115,7 @@ long(
   300_000,
 );
 
-long("an agent that starts while the platform is away takes nothing for gone", async () => {
+fullOnly("an agent that starts while the platform is away takes nothing for gone", async () => {
   const managed = async (): Promise<unknown> => {
     const key = { namespace: GRANTS, name: objectName(world.deploymentId) };
     const found = await world.admin.get<DynamicObject>({ ...MANAGED }, key, signal());

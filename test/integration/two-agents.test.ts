@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import { long } from "../../src/base/testing/long.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(() => stack.disposeAsync(), 60_000);
 
-long("of two agents and two operators one each acts, and the others take over when it is killed", async () => {
+fullOnly("of two agents and two operators one each acts, and the others take over when it is killed", async () => {
   for (const replicas of [2, 3, 4]) await approvedScale(replicas);
   const [agent, operator] = [await leader("agent", agents), await leader("operator", operators)];
   const before = await figures();

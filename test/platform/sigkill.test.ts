@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../src/api-client/client.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import { isLong } from "../../src/base/testing/long.ts";
+import { isFull } from "../../src/base/testing/full.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 import { Ledger } from "./ledger.ts";
 import { platformProcess } from "./platform-child.ts";
@@ -24,7 +24,7 @@ const LONGEST_MORE_MS = 1_500;
 const SEALING_KEY = "5a".repeat(32);
 
 const postgres = findPostgres();
-const onPglite = postgres === undefined || isLong ? ["PGlite in a folder"] : [];
+const onPglite = postgres === undefined || isFull ? ["PGlite in a folder"] : [];
 const databases = [...onPglite, ...(postgres === undefined ? [] : ["PostgreSQL"])];
 
 describe.each(databases)("a platform on %s, killed under load", (database) => {

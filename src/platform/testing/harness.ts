@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { isLong } from "../../base/testing/long.ts";
+import { isFull } from "../../base/testing/full.ts";
 import { type Role, scopeOf } from "../../contract/wire/roles.ts";
 import { json } from "../database/json.ts";
 import type { DatabaseLocation } from "../database/open.ts";
@@ -85,14 +85,14 @@ interface Options extends Omit<Partial<StartOptions>, "database" | "clock"> {
 export const OWN_PLATFORM: Options = {};
 
 /**
- * Runs the tests on PostgreSQL where one is found. On PGlite, which is the same engine for one connection, a long run has
+ * Runs the tests on PostgreSQL where one is found. On PGlite, which is the same engine for one connection, a full run has
  * them all as well; a short one those of `isOnBoth`, or all where there is no PostgreSQL. Files without options share a
  * worker's platforms.
  */
 export function onEachDatabase(subject: string, tests: (world: World) => void, options?: Options): void {
   const hasPostgres = findPostgres() !== undefined;
   const databases: { database: World["database"] }[] = hasPostgres ? [{ database: "PostgreSQL" }] : [];
-  if (!hasPostgres || isLong || options?.isOnBoth) databases.push({ database: "PGlite" });
+  if (!hasPostgres || isFull || options?.isOnBoth) databases.push({ database: "PGlite" });
   describe.each(databases)(`${subject} on $database`, ({ database }) => {
     let world: Running | undefined;
     const running = (): Running => {

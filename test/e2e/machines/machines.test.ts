@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { readJoinString } from "../../../src/contract/machines/join-string.ts";
 import { CORDONED_BY_ANNOTATION } from "../../../src/crds/group.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
@@ -116,7 +116,7 @@ test("a box with a join token becomes a node when the customer lets it in", asyn
   await customer.approver(wait);
 });
 
-long("kubeadm join on another box of its kind takes as long", async () => {
+fullOnly("kubeadm join on another box of its kind takes as long", async () => {
   if (peer === undefined) throw new Error("there is no peer");
   const tookMs = await timeKubeadm(cast().scene, customer, peer);
   peer = undefined;

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { eventually, signal } from "../wait.ts";
@@ -107,7 +107,7 @@ test("a key swapped under traffic is taken up without a failed request or a rest
   expect(await agent.registry.metrics()).toContain('sallyport_runtime_key_reloads_total{result="changed"} 2');
 });
 
-long("a revoked key is said loudly, tried slowly, and healed by a new one without a restart", async () => {
+fullOnly("a revoked key is said loudly, tried slowly, and healed by a new one without a restart", async () => {
   const loudBefore = loud().length;
   await revoke("second");
   await connected("KeyRefused");

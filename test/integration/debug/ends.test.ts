@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
@@ -209,7 +209,7 @@ describe("all sessions are ended by", () => {
     expect((await closed(talking.session)).status).toMatchObject({ closeReason: "agent" });
   });
 
-  long("their time, and by silence of the engineer while the pod speaks", async () => {
+  fullOnly("their time, and by silence of the engineer while the pod speaks", async () => {
     const bounds = { SALLYPORT_TUNNEL_MAX_TTL: "20s", SALLYPORT_TUNNEL_IDLE: "8s" };
     await tunnel.stop(5_000);
     tunnel = await at.startTunnel("tunnel-2", bounds);

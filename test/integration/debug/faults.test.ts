@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { GRANTS } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
@@ -54,7 +54,7 @@ it("an engineer's program that is killed is followed by another one, in the same
   ).toBe("client");
 });
 
-long(
+fullOnly(
   "a tunnel that is killed is an error at kubectl; another one takes the session, and the killed one's file is put away as it is",
   async () => {
     const session = await openSession(at, { mode: "exec" });
@@ -90,7 +90,7 @@ long(
   },
 );
 
-long(
+fullOnly(
   "a rule that is taken from a mode's role is kubectl's 403 and a condition, and the same session goes on when it is given back",
   async () => {
     const session = await openSession(at, { mode: "exec" });

@@ -3,7 +3,7 @@ import { freePort } from "../../../lab/cluster/ports.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { productProcess } from "../../../lab/product-process.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
@@ -261,7 +261,7 @@ test("a wish of the platform waits for the operator's word; then the node is emp
   await world.admin.delete(resources.nodes, { name: "control-plane-1" }, {}, signal());
 }, 120_000);
 
-long(
+fullOnly(
   "the controller is killed in mid-drain, and another one goes on where it stopped",
   async () => {
     await controller.stop();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import type { MachineDrain } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
@@ -80,7 +80,7 @@ const isHeld = ({ status }: MachineDrain): boolean =>
   status?.state === "Blocked" && status.summary === "pdb:1" && status.left?.startsWith("1/") === true;
 const isDrained = ({ status }: MachineDrain): boolean => status?.state === "Drained";
 
-long(
+fullOnly(
   "50 of 1,000 nodes are drained at once, and the controller is killed: all end, and no budget is ever broken",
   async () => {
     const [local, elsewhere] = [await localPods(world), await podsElsewhere()];

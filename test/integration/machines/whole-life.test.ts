@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { createClient } from "../../../src/api-client/client.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import type { Machine } from "../../../src/contract/machines/machine.ts";
 import type { KindResource } from "../../../src/crds/kinds/kind.ts";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
@@ -170,7 +170,7 @@ async function deletes(drain: MachineDrain | undefined): Promise<void> {
   await world.admin.delete(machineDrains, { namespace: GRANTS, name }, {}, signal());
 }
 
-long(
+fullOnly(
   "a drain that the customer deletes while no agent runs does not come back; the vendor sees it, and asks anew",
   async () => {
     await policy("manual");
@@ -198,7 +198,7 @@ long(
   120_000,
 );
 
-long(
+fullOnly(
   "a removal that the customer deletes ends, and the machine stays as empty as it was",
   async () => {
     await policy("auto");
@@ -219,7 +219,7 @@ long(
   120_000,
 );
 
-long(
+fullOnly(
   "a removal whose node a person uncordons says so on the platform, and ends with its object",
   async () => {
     await policy("auto");
@@ -246,7 +246,7 @@ long(
   120_000,
 );
 
-long(
+fullOnly(
   "a machine whose node is gone is not removed for the platform before the cluster refuses it",
   async () => {
     await policy("auto");
@@ -270,7 +270,7 @@ long(
   120_000,
 );
 
-long(
+fullOnly(
   "an empty machine that a person lets take pods again is cancelled, and drained anew",
   async () => {
     await policy("auto");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { claimDigest } from "../../../src/operator/gate/gate.ts";
@@ -135,33 +135,36 @@ test("a claimed line whose invocation expired before it started is no failure, a
   await expect(write({ state: "Starting", digest })).rejects.toThrow("a finished command line is terminal");
 });
 
-long("killed at any moment, an operation has run exactly once, or is Unknown and has run at most once", async () => {
-  const generation = async (): Promise<number> => {
-    const key = { namespace: SHOP, name: "web" };
-    return (await world.admin.get<KubeObject>(resources.deployments, key, signal()))?.metadata.generation ?? 0;
-  };
-  const seen: string[] = [];
-  for (const delayMs of [3, 10, 17, 30]) {
-    const child = spawned(`killed-${delayMs}`);
-    const grant = await world.approved([{ command: "kubernetes/rollout-restart", params: restart }]);
-    const before = await generation();
-    const invocation = await world.invoke("kubernetes/rollout-restart", restart, granted(grant));
-    await sleep(systemClock, delayMs, signal());
-    await killed(child);
-    const rescuer = started(`rescuer-${delayMs}`);
-    const { status } = await world.ended(invocation);
-    await world.grant(grant, ({ status: over }) => over?.state === "Completed");
-    operators.delete(rescuer);
-    await rescuer.stop();
-    const times = (await generation()) - before;
-    seen.push(`${delayMs} ms: ${status?.state}, ${times} times`);
-    if (status?.state === "Succeeded") expect(times, seen.join("; ")).toBe(1);
-    else {
-      expect(status?.state).toBe("Unknown");
-      expect(times, seen.join("; ")).toBeLessThanOrEqual(1);
+fullOnly(
+  "killed at any moment, an operation has run exactly once, or is Unknown and has run at most once",
+  async () => {
+    const generation = async (): Promise<number> => {
+      const key = { namespace: SHOP, name: "web" };
+      return (await world.admin.get<KubeObject>(resources.deployments, key, signal()))?.metadata.generation ?? 0;
+    };
+    const seen: string[] = [];
+    for (const delayMs of [3, 10, 17, 30]) {
+      const child = spawned(`killed-${delayMs}`);
+      const grant = await world.approved([{ command: "kubernetes/rollout-restart", params: restart }]);
+      const before = await generation();
+      const invocation = await world.invoke("kubernetes/rollout-restart", restart, granted(grant));
+      await sleep(systemClock, delayMs, signal());
+      await killed(child);
+      const rescuer = started(`rescuer-${delayMs}`);
+      const { status } = await world.ended(invocation);
+      await world.grant(grant, ({ status: over }) => over?.state === "Completed");
+      operators.delete(rescuer);
+      await rescuer.stop();
+      const times = (await generation()) - before;
+      seen.push(`${delayMs} ms: ${status?.state}, ${times} times`);
+      if (status?.state === "Succeeded") expect(times, seen.join("; ")).toBe(1);
+      else {
+        expect(status?.state).toBe("Unknown");
+        expect(times, seen.join("; ")).toBeLessThanOrEqual(1);
+      }
     }
-  }
-});
+  },
+);
 
 test("a revocation stops what is running, and says that nothing was changed", async () => {
   started("revoked-under");
@@ -213,31 +216,34 @@ test("the API server restarts while an operation waits for it: the operation sti
   expect(await world.replicas()).toBe(before + 1);
 });
 
-long("without an API server the leader ends itself once, and the next one waits for as long as it takes", async () => {
-  const ended = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
-  const leading = (identity: string) =>
-    eventually(
-      () => world.admin.get<DynamicObject>(resources.leases, LEASE, signal()).catch(() => undefined),
-      ({ spec }) => (spec as { holderIdentity?: string }).holderIdentity === identity,
+fullOnly(
+  "without an API server the leader ends itself once, and the next one waits for as long as it takes",
+  async () => {
+    const ended = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+    const leading = (identity: string) =>
+      eventually(
+        () => world.admin.get<DynamicObject>(resources.leases, LEASE, signal()).catch(() => undefined),
+        ({ spec }) => (spec as { holderIdentity?: string }).holderIdentity === identity,
+      );
+    const first = spawned("alone");
+    await leading("alone");
+    await world.cluster.programs.apiserver.kill();
+    await eventually(
+      async () => ended(first),
+      (isSo) => isSo,
     );
-  const first = spawned("alone");
-  await leading("alone");
-  await world.cluster.programs.apiserver.kill();
-  await eventually(
-    async () => ended(first),
-    (isSo) => isSo,
-  );
-  // Started again, as the kubelet would.
-  const second = spawned("after");
-  await sleep(systemClock, 8_000, signal());
-  expect(ended(second)).toBe(false);
-  await world.cluster.programs.apiserver.start(signal());
-  await leading("after");
-  const before = await world.replicas();
-  const grant = await world.approved([scaleTo(before + 1)]);
-  const invocation = await world.invoke("kubernetes/scale", scaleTo(before + 1).params, granted(grant));
-  expect((await world.ended(invocation)).status?.state).toBe("Succeeded");
-  expect(first.exitCode).toBe(1);
-});
+    // Started again, as the kubelet would.
+    const second = spawned("after");
+    await sleep(systemClock, 8_000, signal());
+    expect(ended(second)).toBe(false);
+    await world.cluster.programs.apiserver.start(signal());
+    await leading("after");
+    const before = await world.replicas();
+    const grant = await world.approved([scaleTo(before + 1)]);
+    const invocation = await world.invoke("kubernetes/scale", scaleTo(before + 1).params, granted(grant));
+    expect((await world.ended(invocation)).status?.state).toBe("Succeeded");
+    expect(first.exitCode).toBe(1);
+  },
+);
 
 const LEASE = { namespace: "sallyport-system", name: "sallyport-operator" };

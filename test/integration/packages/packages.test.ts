@@ -10,20 +10,20 @@ import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { LIBRARIES, PACKAGES } from "../../../scripts/packages/package-table.ts";
-import { isLong, long } from "../../../src/base/testing/long.ts";
+import { fullOnly, isFull } from "../../../src/base/testing/full.ts";
 import { startPlatform } from "../../../src/platform/server.ts";
 import { copyExample, expectPages } from "./example-operator.ts";
 import { type InstalledPackages, installPackages } from "./installed-packages.ts";
 
 // Each change is held to what is quick: two packages that are built, packed, installed and used. The declarations of the API's
-// client take half a minute, and types and other versions of Node.js are those of a long run.
+// client take half a minute, and types and other versions of Node.js are those of a full run.
 
 /** The lowest Node.js of `engines`. */
 const OLDEST_NODE = "22.19.0";
 const OLDEST = `node-${process.platform}-${process.arch}`;
 /** What a plugin imports runs on an older one, which has another name here. */
 const OLDEST_FOR_PLUGINS = "node-for-plugins";
-const BUILT = PACKAGES.filter(({ name }) => isLong || name !== "@sallyport/api-client");
+const BUILT = PACKAGES.filter(({ name }) => isFull || name !== "@sallyport/api-client");
 
 const run = promisify(execFile);
 const cluster = useCluster();
@@ -31,15 +31,15 @@ let folder = "";
 let installed: InstalledPackages;
 let nodes: readonly string[] = [process.execPath];
 beforeAll(async () => {
-  if (!isLong) {
+  if (!isFull) {
     const what = "@sallyport/api-client, types under two versions of TypeScript, and the oldest Node.js";
-    process.stdout.write(`LEFT OUT, only npm run test:long has them: ${what}\n`);
+    process.stdout.write(`LEFT OUT, only npm run test:full has them: ${what}\n`);
   }
   folder = await mkdtemp(join(tmpdir(), "sallyport-packages-"));
   const older = `${OLDEST_FOR_PLUGINS}@npm:${OLDEST}@20.19.0`;
-  const others = isLong ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`, older] : [];
+  const others = isFull ? ["@types/node@22", `${OLDEST}@${OLDEST_NODE}`, older] : [];
   installed = await installPackages(folder, BUILT, ["prom-client@15", "pino@10", ...others]);
-  if (isLong) nodes = [inPackage(OLDEST, "bin/node"), process.execPath];
+  if (isFull) nodes = [inPackage(OLDEST, "bin/node"), process.execPath];
 }, 600_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -82,7 +82,7 @@ describe.each(BUILT.map(({ name }) => name))("%s", (name) => {
 describe.each(LIBRARIES.filter((each) => BUILT.includes(each)))("$name", ({ name, entries }) => {
   const imported = Object.keys(entries).map((entry) => `${name}${entry.slice(1)}`);
 
-  long("has types that are those of its code", async () => {
+  fullOnly("has types that are those of its code", async () => {
     const result = await checkPackage(createPackageFromTarballData(await tarballOf(name)));
     // Readers that do not know `exports`, or cannot require modules, are older than each Node.js that `engines` name.
     const isOfOld = ({ kind, ...where }: Problem) =>
@@ -93,7 +93,7 @@ describe.each(LIBRARIES.filter((each) => BUILT.includes(each)))("$name", ({ name
 
   test("is imported by each Node.js that it names", async () => {
     const lines = imported.map((entry) => `if (Object.keys(await import("${entry}")).length === 0) throw 1;`);
-    const also = isLong && name === "@sallyport/plugin" ? [inPackage(OLDEST_FOR_PLUGINS, "bin/node")] : [];
+    const also = isFull && name === "@sallyport/plugin" ? [inPackage(OLDEST_FOR_PLUGINS, "bin/node")] : [];
     for (const node of [...nodes, ...also]) {
       await run(node, ["--input-type=module", "--eval", lines.join("\n")], { cwd: installed.folder });
     }
@@ -137,7 +137,7 @@ await platform.projects.list({});
 `;
 
 describe.each(["typescript", "typescript-6"])("a program of another's, checked by %s", (compiler) => {
-  long.each([
+  fullOnly.each([
     ["node16", "node16"],
     ["bundler", "esnext"],
   ])("with moduleResolution %s", async (moduleResolution, module) => {
@@ -264,7 +264,7 @@ test("the program asks a real platform", async () => {
   await platformWithProject();
 });
 
-long("the first example of @sallyport/api-client asks a real platform", async () => {
+fullOnly("the first example of @sallyport/api-client asks a real platform", async () => {
   const env = await platformWithProject();
   const program = await readmeProgram("@sallyport/api-client", "projects.mjs");
   for (const node of nodes) expect((await run(node, [program], { env })).stdout).toBe("shop\n");

@@ -14,14 +14,14 @@ import { PACKAGES } from "../../../scripts/packages/package-table.ts";
 import { makeRelease, RELEASE_PARTS, type ReleasePart } from "../../../scripts/release/make-release.ts";
 import type { Making } from "../../../scripts/release/making.ts";
 import { craneProgram, pushRelease } from "../../../scripts/release/push.ts";
-import { isLong, long } from "../../../src/base/testing/long.ts";
+import { fullOnly, isFull } from "../../../src/base/testing/full.ts";
 import { IMAGE_SETTINGS } from "../../../src/platform/builders/operator-image/config.ts";
 import { helmProgram, runHelm } from "../../chart/helm.ts";
 
-// A release twice: the same bytes. Each change makes chart and plugin; packages and images, which take minutes, are of a long run.
+// A release twice: the same bytes. Each change makes chart and plugin; packages and images, which take minutes, are of a full run.
 
 const run = promisify(execFile);
-const PARTS: readonly ReleasePart[] = isLong ? RELEASE_PARTS : ["krew", "chart"];
+const PARTS: readonly ReleasePart[] = isFull ? RELEASE_PARTS : ["krew", "chart"];
 const VERSION = "0.1.0";
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 const within = (seconds: number): AbortSignal => AbortSignal.timeout(seconds * 1_000);
@@ -29,8 +29,8 @@ let folder = "";
 const inRelease = (...path: string[]): string => join(folder, "one", ...path);
 
 beforeAll(async () => {
-  if (!isLong)
-    process.stdout.write("LEFT OUT, only npm run test:long has them: npm packages and images of a release\n");
+  if (!isFull)
+    process.stdout.write("LEFT OUT, only npm run test:full has them: npm packages and images of a release\n");
   folder = await mkdtemp(join(tmpdir(), "sallyport-release-test-"));
   const at = 1_700_000_000;
   const downloads = "https://sallyport.dev/releases/v0.1.0";
@@ -135,7 +135,7 @@ test("has an archive from which a real kubectl runs the plugin", async () => {
 
 const KREW = { name: "krew", module: "sigs.k8s.io/krew", version: "v0.4.3", command: "cmd/krew" } as const;
 
-long("has a plugin that a real krew installs", async () => {
+fullOnly("has a plugin that a real krew installs", async () => {
   const krew = join(
     await ensureRecipe(installRecipe(KREW, "about a minute on 2 cores, once"), { say }, within(900)),
     "krew",
@@ -166,7 +166,7 @@ describe.each(["sallyport", "platform"])("the image %s", (name) => {
     return root;
   }
 
-  long.each([
+  fullOnly.each([
     ["amd64", 0x3e],
     ["arm64", 0xb7],
   ])("holds programs and libraries for %s alone, and the terms of each", async (architecture, machine) => {
@@ -194,7 +194,7 @@ describe.each(["sallyport", "platform"])("the image %s", (name) => {
     expect(terms).toMatch(/^== github.com\/klauspost\/compress v\S+: zstd\/internal\/xxhash\/LICENSE.txt ==$/m);
   });
 
-  long("runs on this machine, with nothing but what it holds", async () => {
+  fullOnly("runs on this machine, with nothing but what it holds", async () => {
     if (process.getuid?.() !== 0) return void process.stdout.write("LEFT OUT: only root may run an image's files\n");
     const root = await unpacked(process.arch === "x64" ? "amd64" : "arm64");
     const { stdout } = await run("chroot", ["--userspec=65532:65532", root, "/app/node", "/app/main.js", "version"]);
@@ -205,7 +205,7 @@ describe.each(["sallyport", "platform"])("the image %s", (name) => {
   });
 });
 
-long("is pushed: images and chart to a real registry, packages to npm's", async () => {
+fullOnly("is pushed: images and chart to a real registry, packages to npm's", async () => {
   const crane = await craneProgram(say, within(900));
   const registry = spawn(crane, ["registry", "serve", "--address", "127.0.0.1:0"]);
   onTestFinished(() => void registry.kill());

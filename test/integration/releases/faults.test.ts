@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
-import { long } from "../../../src/base/testing/long.ts";
+import { fullOnly } from "../../../src/base/testing/full.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
@@ -293,7 +293,7 @@ test("killed at each step of an update, it ends where it ends without, and no ob
   expect(crashed).toMatchObject({ state: "Succeeded" });
 }, 300_000);
 
-long(
+fullOnly(
   "killed at each step of the way back, it ends with what was there before",
   async () => {
     const steps = [

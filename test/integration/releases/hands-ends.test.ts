@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { isLong } from "../../../src/base/testing/long.ts";
+import { isFull } from "../../../src/base/testing/full.ts";
 import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
 import { RELEASE_FIELD_MANAGER, rolloutAccount } from "../../../src/crds/release-names.ts";
 import type { Intent, Pruned, RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
@@ -246,8 +246,8 @@ test("a crash after any request, and a run anew, end in the same state", async (
       lent: [],
     },
   });
-  // Each request in a long run, else each seventh.
-  const every = isLong ? 1 : 7;
+  // Each request in a full run, else each seventh.
+  const every = isFull ? 1 : 7;
   let crashAfter = 1;
   for (; ; crashAfter += every) {
     const { hasCrashed, end } = await run(crashAfter);

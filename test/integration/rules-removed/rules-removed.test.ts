@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
-import { isLong } from "../../../src/base/testing/long.ts";
+import { isFull } from "../../../src/base/testing/full.ts";
 import { LeadershipLostError } from "../../../src/kube/election/leader-election.ts";
 import { type AgentWorld, createAgentWorld, type Running } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
@@ -59,8 +59,8 @@ test("every rule has its expectation", () => {
   expect(new Set(RULES.map(keyOf))).toEqual(new Set(Object.keys(EXPECTED)));
 });
 
-/** One rule of each process and consequence; all of them in a long run. */
-const TAKEN = isLong ? RULES : [...Map.groupBy(RULES, consequence).values()].flatMap(([first]) => first ?? []);
+/** One rule of each process and consequence; all of them in a full run. */
+const TAKEN = isFull ? RULES : [...Map.groupBy(RULES, consequence).values()].flatMap(([first]) => first ?? []);
 
 function consequence(rule: Rule): string {
   return `${rule.role.holder} ${EXPECTED[keyOf(rule)]?.[0]}`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Program } from "../../../../lab/cluster/program.ts";
 import { useCluster } from "../../../../lab/cluster/use-cluster.ts";
-import { isLong, long } from "../../../../src/base/testing/long.ts";
+import { fullOnly, isFull } from "../../../../src/base/testing/full.ts";
 import { type DebugSession, debugSessions } from "../../../../src/crds/kinds/debug-session.ts";
 import { installation, openDebugSessions, openNamespaceToDebug } from "../../../../src/crds/manifests/installation.ts";
 import { GRANTS, SHOP } from "../../agent/agent-world.ts";
@@ -83,8 +83,8 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
   });
   afterAll(() => {
     echo?.close();
-    // The test that starts it is one of a long run.
-    if (!isLong) at.startOperator();
+    // The test that starts it is one of a full run.
+    if (!isFull) at.startOperator();
   });
 
   it("no process of the platform has a byte of what was said in its memory", async () => {
@@ -119,7 +119,7 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
     await echoes(exec, "still");
   });
 
-  long("a session ends at its time, and the next operator removes what it stood on", async () => {
+  fullOnly("a session ends at its time, and the next operator removes what it stood on", async () => {
     const untilMs = Date.parse((await status(short))?.until ?? "");
     expect(await beats.typed.ended).not.toBe(0);
     expect(await short.cli.ended).not.toBe(0);
@@ -134,7 +134,7 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
     await eventually(accounts, (names) => !names.includes(account));
   });
 
-  long(
+  fullOnly(
     "a platform that is killed is an error at kubectl and never a gap; the same session goes on when it is back",
     async () => {
       const counting = exec.start([
@@ -164,7 +164,7 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
 });
 
 describe("a laptop that sleeps", () => {
-  long("is idle, with a tunnel whose clock is ten minutes ahead, and says so when it wakes", async () => {
+  fullOnly("is idle, with a tunnel whose clock is ten minutes ahead, and says so when it wakes", async () => {
     await nextTunnel("tunnel-ahead", { ...skewed(10), SALLYPORT_TUNNEL_IDLE: "8s" });
     const session = await openSession(at, { mode: "exec" });
     const { lastAtPodMs } = await beating(at, session);
@@ -243,31 +243,34 @@ throughProxies(() => ({ at, platforms }), {
 });
 
 describe("an installation that is removed while a session is open", () => {
-  long("ends it at once, nothing waits for a controller that is gone, and the next installation sweeps", async () => {
-    await nextTunnel("tunnel-last");
-    const session = await openSession(at, { mode: "exec" });
-    const { typed, lastAtPodMs } = await beating(at, session);
-    const account = (await status(session))?.account ?? "none";
-    const removedMs = Date.now();
-    // As helm does: what it made, in one go, and the pods end meanwhile.
-    const { policies } = installation();
-    const made = [...openDebugSessions(), ...openNamespaceToDebug(SHOP)];
-    const names = [...made, ...policies].filter(({ kind }) => kind !== "Namespace");
-    const removed = at.cluster.kubectl(["delete", "--ignore-not-found", "--wait=false", "-f", "-"], {
-      stdin: names.map((each) => JSON.stringify(each)).join("\n---\n"),
-    });
-    await Promise.all([removed, tunnel.stop(10_000), at.stopOperator()]);
-    expect(await typed.ended).not.toBe(0);
-    expect(lastAtPodMs() - removedMs).toBeLessThan(5_000);
-    const crd = "debugsessions.sallyport.dev";
-    await kubectl("delete", "crd", crd, "--timeout=30s");
-    expect((await at.cluster.kubectl(["get", "crd", crd])).stderr).toContain("NotFound");
-    expect(await accounts()).toContain(account);
+  fullOnly(
+    "ends it at once, nothing waits for a controller that is gone, and the next installation sweeps",
+    async () => {
+      await nextTunnel("tunnel-last");
+      const session = await openSession(at, { mode: "exec" });
+      const { typed, lastAtPodMs } = await beating(at, session);
+      const account = (await status(session))?.account ?? "none";
+      const removedMs = Date.now();
+      // As helm does: what it made, in one go, and the pods end meanwhile.
+      const { policies } = installation();
+      const made = [...openDebugSessions(), ...openNamespaceToDebug(SHOP)];
+      const names = [...made, ...policies].filter(({ kind }) => kind !== "Namespace");
+      const removed = at.cluster.kubectl(["delete", "--ignore-not-found", "--wait=false", "-f", "-"], {
+        stdin: names.map((each) => JSON.stringify(each)).join("\n---\n"),
+      });
+      await Promise.all([removed, tunnel.stop(10_000), at.stopOperator()]);
+      expect(await typed.ended).not.toBe(0);
+      expect(lastAtPodMs() - removedMs).toBeLessThan(5_000);
+      const crd = "debugsessions.sallyport.dev";
+      await kubectl("delete", "crd", crd, "--timeout=30s");
+      expect((await at.cluster.kubectl(["get", "crd", crd])).stderr).toContain("NotFound");
+      expect(await accounts()).toContain(account);
 
-    const { crds } = installation();
-    await at.cluster.apply([...crds, ...policies, ...made]);
-    at.startOperator();
-    await eventually(accounts, (left) => !left.includes(account));
-    await sallyport(at, session.folder, ["debug", "stop", session.id]).ended;
-  });
+      const { crds } = installation();
+      await at.cluster.apply([...crds, ...policies, ...made]);
+      at.startOperator();
+      await eventually(accounts, (left) => !left.includes(account));
+      await sallyport(at, session.folder, ["debug", "stop", session.id]).ended;
+    },
+  );
 });

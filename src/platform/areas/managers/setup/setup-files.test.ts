@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
-import { isLong } from "../../../../base/testing/long.ts";
+import { isFull } from "../../../../base/testing/full.ts";
 import { onEachDatabase } from "../../../testing/harness.ts";
 
 const run = promisify(execFile);
@@ -16,7 +16,7 @@ const run = promisify(execFile);
 const TERRAFORM = "terraform";
 const hasTerraform = spawnSync(TERRAFORM, ["version"]).status === 0;
 const CFN_LINT = "cfn-lint";
-const hasCfnLint = isLong && spawnSync(CFN_LINT, ["--version"]).status === 0;
+const hasCfnLint = isFull && spawnSync(CFN_LINT, ["--version"]).status === 0;
 
 const TYPES: Readonly<Record<string, string>> = {
   "/deploy": "text/html; charset=utf-8",

@@ -1,18 +1,52 @@
-// `npm test`: check, then unit, chart, integration and (shortened) fault tests, the stories on a kind cluster, and a
-// fuzzer on the API. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals.
-// A part that crashes counts as one failure, because no report is no success. A machine that has no Docker and may not
-// start one skips the stories; one without Python skips the fuzzer. Both print that they skipped.
+// `npm test`, `npm run test:rest`, `npm run test:full`: the parts of a tier (scripts/test-run/tiers.ts has the files of each), one after the
+// other. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes
+// counts as one failure, because no report is no success. A machine that has no Docker and may not start one skips the
+// stories on a kind cluster; one without Python skips the fuzzer of the API. Both print that they skipped.
 
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { type Tier, tierOf } from "./test-run/tiers.ts";
 
+interface Part {
+  readonly title: string;
+  readonly command: readonly [program: string, ...args: string[]];
+  /** The file that vitest's JSON reporter writes. */
+  readonly report?: string;
+}
+
+interface Outcome {
+  readonly code: number;
+  readonly log: string;
+  readonly seconds: string;
+}
+
+interface Report {
+  readonly numPassedTests: number;
+  readonly numPendingTests?: number;
+  readonly testResults: readonly FileResult[];
+}
+
+interface FileResult {
+  readonly name: string;
+  readonly status: string;
+  readonly message: string;
+  readonly startTime: number;
+  readonly endTime: number;
+  readonly assertionResults: readonly {
+    readonly status: string;
+    readonly fullName: string;
+    readonly failureMessages: readonly string[];
+  }[];
+}
+
+const tier = tierOf(process.argv[2]);
 const reports = mkdtempSync(join(tmpdir(), "sallyport-test-"));
-const running = new Set();
-let interrupted;
-for (const name of ["SIGINT", "SIGTERM"]) {
+const running = new Set<ChildProcess>();
+let interrupted: NodeJS.Signals | undefined;
+for (const name of ["SIGINT", "SIGTERM"] as const) {
   process.on(name, () => {
     interrupted ??= name;
     // The terminal's Ctrl-C has reached the parts already; a signal from `kill` reaches only us.
@@ -21,21 +55,28 @@ for (const name of ["SIGINT", "SIGTERM"]) {
 }
 
 // 200 points of failure take a quarter of an hour; `npm run test:faults` runs them.
-const fewFaults = { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "6" };
+const env: NodeJS.ProcessEnv = {
+  ...process.env,
+  SALLYPORT_TEST_TIER: tier,
+  SALLYPORT_TEST_FULL: tier === "default" ? "0" : "1",
+  SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "6",
+};
 
-/** Rows run one after the other, the parts of a row at the same time: neither part of the last row fills two cores. */
-const PARTS = [
-  [npm("check")],
-  [npm("programs")],
-  [vitest(["unit"])],
-  // One run of vitest for parts whose files take minutes each, so that no core is idle while another ends its last
-  // file.
-  [vitest(["chart", "integration", "faults"], fewFaults)],
-  [
-    { ...vitest(["e2e"]), command: ["node", "test/e2e/main.ts", ...reporters("e2e")] },
-    { ...npm("test:api-fuzz"), title: "api-fuzz" },
-  ],
-];
+/** One run of vitest for parts whose files take minutes each, so that no core is idle while another ends its last file. */
+const INTEGRATION = ["chart", "integration", "faults"];
+
+/** Neither fills two cores. */
+const KIND = [
+  { ...vitest(["e2e"]), command: ["node", "test/e2e/main.ts", ...reporters("e2e")] },
+  { ...npm("test:api-fuzz"), title: "api-fuzz" },
+] as const;
+
+/** Rows run one after the other, the parts of a row at the same time. */
+const TIERS: Readonly<Record<Tier, readonly (readonly [Part, ...Part[]])[]>> = {
+  default: [[npm("check")], [npm("programs")], [vitest(["unit"])], [vitest(["chart", "integration"])]],
+  rest: [[npm("programs")], [vitest(["unit", ...INTEGRATION])], KIND],
+  full: [[npm("check")], [npm("programs")], [vitest(["unit"])], [vitest(INTEGRATION)], KIND],
+};
 
 /** Exit code of api-fuzz on a machine without Python, and of e2e on one without containers. */
 const CANNOT_RUN_HERE = 77;
@@ -46,12 +87,12 @@ const SLOWEST_SHOWN = 10;
 
 let passed = 0;
 let failed = 0;
-const broken = [];
-const failures = [];
-const skipped = [];
+const broken: string[] = [];
+const failures: string[] = [];
+const skipped: string[] = [];
 let leftOut = 0;
-const times = [];
-for (const [first, ...beside] of PARTS) {
+const times: string[] = [];
+for (const [first, ...beside] of TIERS[tier]) {
   if (interrupted !== undefined) break;
   const kept = beside.map((part) => ({ part, ran: run(part, true) }));
   process.stdout.write(`\n── ${first.title} ──\n`);
@@ -72,11 +113,11 @@ else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}
 for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${failure}\n`);
 if (failures.length > MOST_SHOWN) process.stdout.write(`  and ${failures.length - MOST_SHOWN} more\n`);
 if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
-if (leftOut > 0) process.stdout.write(`LEFT OUT, only npm run test:long runs them: ${leftOut} tests\n`);
+if (leftOut > 0) process.stdout.write(`LEFT OUT, only npm run test:full runs them: ${leftOut} tests\n`);
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
 
-function tell(part, { code, seconds }) {
+function tell(part: Part, { code, seconds }: Outcome): void {
   const { numPassedTests, numPendingTests = 0, testResults } = read(part.report);
   const failuresHere = testResults.flatMap(failuresOf);
   passed += numPassedTests;
@@ -94,7 +135,7 @@ function tell(part, { code, seconds }) {
 }
 
 /** @returns a line for each of the files that took longest; several run at the same time, so they sum up to more */
-function slowestFiles(testResults) {
+function slowestFiles(testResults: Report["testResults"]): readonly string[] {
   return testResults
     .map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime }))
     .sort((a, b) => b.ms - a.ms)
@@ -102,33 +143,37 @@ function slowestFiles(testResults) {
     .map(({ name, ms }) => `${(ms / 1000).toFixed(1).padStart(18)} s  ${relative(process.cwd(), name)}\n`);
 }
 
-function npm(script) {
+function npm(script: string): Part {
   return { title: script, command: ["npm", "run", "--silent", script] };
 }
 
-function vitest(projects, env = {}) {
+function vitest(projects: readonly string[]): Part {
   const title = projects.join("+");
   const named = projects.map((project) => `--project=${project}`);
-  const command = ["vitest", "run", ...named, "--passWithNoTests", ...reporters(title)];
-  return { title, command, env, report: reportOf(title) };
+  return {
+    title,
+    command: ["vitest", "run", ...named, "--passWithNoTests", ...reporters(title)],
+    report: reportOf(title),
+  };
 }
 
-function reporters(title) {
+function reporters(title: string): readonly string[] {
   return ["--reporter=default", "--reporter=json", `--outputFile.json=${reportOf(title)}`];
 }
 
-function reportOf(title) {
+function reportOf(title: string): string {
   return join(reports, `${title}.json`);
 }
 
 /** @param isKept writes the output to a file and prints it later, so that two parts do not mix theirs */
-async function run({ title, command: [program, ...args], env }, isKept = false) {
+async function run({ title, command: [program, ...args] }: Part, isKept = false): Promise<Outcome> {
   const log = join(reports, `${title}.log`);
-  const out = isKept ? openSync(log, "w") : "inherit";
+  const file = isKept ? openSync(log, "w") : undefined;
+  const out = file ?? "inherit";
   const startedAt = Date.now();
-  const child = spawn(program, args, { stdio: ["inherit", out, out], env: { ...process.env, ...env } });
+  const child = spawn(program, args, { stdio: ["inherit", out, out], env });
   running.add(child);
-  const code = await new Promise((resolve) => {
+  const code = await new Promise<number>((resolve) => {
     child.once("error", (error) => {
       process.stdout.write(`${program} did not start: ${error.message}\n`);
       resolve(1);
@@ -136,12 +181,13 @@ async function run({ title, command: [program, ...args], env }, isKept = false) 
     child.once("close", (ended) => resolve(ended ?? 1));
   });
   running.delete(child);
-  if (isKept) closeSync(out);
+  if (file !== undefined) closeSync(file);
   return { code, log, seconds: ((Date.now() - startedAt) / 1000).toFixed(1) };
 }
 
 /** What vitest wrote; nothing for a part that ended before it wrote or has no tests. */
-function read(report) {
+function read(report: string | undefined): Report {
+  if (report === undefined) return { numPassedTests: 0, testResults: [] };
   try {
     return JSON.parse(readFileSync(report, "utf8"));
   } catch {
@@ -150,7 +196,7 @@ function read(report) {
 }
 
 /** @returns a line or two for each failed test of one file; for the file itself when it did not load */
-function failuresOf({ name, status, message, assertionResults }) {
+function failuresOf({ name, status, message, assertionResults }: FileResult): readonly string[] {
   const file = relative(process.cwd(), name);
   const tests = assertionResults.filter((test) => test.status === "failed");
   if (tests.length === 0 && status === "failed") return [`${file}\n${headOf(message)}`];
@@ -159,8 +205,8 @@ function failuresOf({ name, status, message, assertionResults }) {
   );
 }
 
-function headOf(message) {
-  const lines = stripVTControlCharacters(String(message)).split("\n");
+function headOf(message: string): string {
+  const lines = stripVTControlCharacters(message).split("\n");
   return lines
     .slice(0, 4)
     .map((line) => `    ${line.slice(0, 300)}`)

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 
-// Runs test.mjs as a process, with a fake `npm` and a fake `vitest`.
+// Runs test.ts as a process, with a fake `npm` and a fake `vitest`.
 
 let root = "";
 
@@ -31,7 +31,7 @@ const ALL_WELL: Readonly<Record<string, Part>> = {
 };
 
 /** @param npm exit codes by script, 0 when not named */
-async function run(parts: Readonly<Record<string, Part>>, npm: Readonly<Record<string, number>> = {}) {
+async function run(parts: Readonly<Record<string, Part>>, npm: Readonly<Record<string, number>> = {}, tier = "full") {
   for (const [title, part] of Object.entries(parts)) {
     if (part.report !== undefined) await writeFile(join(root, `${title}.json`), JSON.stringify(part.report));
     await writeFile(join(root, `${title}.code`), String(part.code));
@@ -49,7 +49,7 @@ for arg in "$@"; do case $arg in
 --project=*) title="\${title:+$title+}\${arg#*=}" ;;
 --outputFile.json=*) cp ${root}/"$title".json "\${arg#*=}" 2>/dev/null ;;
 esac; done
-echo "$title $SALLYPORT_FAULT_POINTS" >> ${root}/called
+echo "$title $SALLYPORT_TEST_TIER $SALLYPORT_TEST_FULL $SALLYPORT_FAULT_POINTS" >> ${root}/called
 exit $(cat ${root}/"$title".code)\n`,
     { mode: 0o755 },
   );
@@ -61,7 +61,7 @@ for arg in "$@"; do case $arg in --outputFile.json=*) cp ${root}/e2e.json "\${ar
 exit $(cat ${root}/e2e.code)\n`,
     { mode: 0o755 },
   );
-  const child = spawn(process.execPath, [join(import.meta.dirname, "test.mjs")], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../test.ts"), tier], {
     env: { PATH: `${join(root, "bin")}:/usr/bin:/bin` },
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -77,9 +77,19 @@ exit $(cat ${root}/e2e.code)\n`,
 it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
   const { code, last, called } = await run(ALL_WELL);
   expect({ code, last }).toEqual({ code: 0, last: "19 passed, 0 failed" });
-  expect(called.slice(0, 4)).toEqual(["check", "programs", "unit ", "chart+integration+faults 6"]);
+  expect(called.slice(0, 4)).toEqual(["check", "programs", "unit full 1 6", "chart+integration+faults full 1 6"]);
   // At the same time.
   expect(called.slice(4).toSorted()).toEqual(["test/e2e/main.ts", "test:api-fuzz"]);
+});
+
+it("runs the default tier without the parts that take long, and the rest with all that it left out", async () => {
+  const short = await run({ unit: passing(8), "chart+integration": passing(2) }, {}, "default");
+  expect(short).toMatchObject({ code: 0, last: "10 passed, 0 failed" });
+  expect(short.called).toEqual(["check", "programs", "unit default 0 6", "chart+integration default 0 6"]);
+  await rm(join(root, "called"));
+  const rest = await run({ "unit+chart+integration+faults": passing(8), e2e: passing(3) }, {}, "rest");
+  expect(rest).toMatchObject({ code: 0, last: "11 passed, 0 failed" });
+  expect(rest.called.slice(0, 2)).toEqual(["programs", "unit+chart+integration+faults rest 1 6"]);
 });
 
 it("says how many tests were left out, before the totals", async () => {
@@ -87,7 +97,7 @@ it("says how many tests were left out, before the totals", async () => {
     ...ALL_WELL,
     e2e: { report: { numPassedTests: 3, numPendingTests: 7, testResults: [] }, code: 0 },
   });
-  expect(out).toMatch(/LEFT OUT, only npm run test:long runs them: 7 tests\n19 passed, 0 failed\n$/);
+  expect(out).toMatch(/LEFT OUT, only npm run test:full runs them: 7 tests\n19 passed, 0 failed\n$/);
 });
 
 it("tells where the time went: each part, and its ten slowest files", async () => {
