@@ -1,9 +1,12 @@
+import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { filesOf, tierOf } from "./scripts/test-run/tiers.ts";
 
 // biome-ignore lint/style/noProcessEnv: scripts/test.ts says which tier it runs; without it a named file of any tier is found.
 const tier = tierOf(process.env.SALLYPORT_TEST_TIER);
+
+const DATABASES = ["src/platform/testing/shared-databases.ts"];
 
 /** Minutes long. vitest goes by size, and one that it left for the end would have the other core wait for it. */
 const LONGEST = [
@@ -18,10 +21,20 @@ const LONGEST = [
   "matrix",
 ];
 
-class LongestFirst extends BaseSequencer {
+/** What a file asks of its cluster: `{ controllers: true, holds: INSTALLED }`. */
+const CLUSTER = /useCluster\(([^()]*)\)/;
+
+/** Files that ask for the same cluster come one after the other, because a worker keeps one; among them the longest first. */
+class Sequence extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const clusterOf = ({ moduleId }: TestSpecification) => CLUSTER.exec(readFileSync(moduleId, "utf8"))?.[1] ?? "";
+    const clusters = new Map(files.map((file) => [file, clusterOf(file)]));
     const isLong = ({ moduleId }: TestSpecification) => LONGEST.some((name) => moduleId.endsWith(`/${name}.test.ts`));
-    return (await super.sort(files)).toSorted((one, other) => Number(isLong(other)) - Number(isLong(one)));
+    const compare = (one: TestSpecification, other: TestSpecification): number =>
+      one.project.name.localeCompare(other.project.name) ||
+      (clusters.get(one) ?? "").localeCompare(clusters.get(other) ?? "") ||
+      Number(isLong(other)) - Number(isLong(one));
+    return (await super.sort(files)).toSorted(compare);
   }
 }
 
@@ -31,14 +44,14 @@ export default defineConfig({
   test: {
     // Two cores is what CI has: more workers only make the API servers of the tests slower.
     maxWorkers: 2,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: Sequence },
     projects: [
       {
         extends: true,
         test: {
           name: "unit",
           include: [...filesOf("unit", tier)],
-          globalSetup: ["src/platform/testing/shared-databases.ts"],
+          globalSetup: DATABASES,
           // A worker loads the modules, compiles the route table and PGlite once and not for each of four hundred files.
           isolate: false,
           // For what hangs. A machine that is busy with other work takes ten times as long as a quiet one.
@@ -48,16 +61,26 @@ export default defineConfig({
       },
       {
         extends: true,
-        // The first run on a machine builds helm, and the API server for the one test that installs.
-        test: { name: "chart", include: [...filesOf("chart", tier)], testTimeout: 300_000, hookTimeout: 900_000 },
+        test: {
+          name: "chart",
+          include: [...filesOf("chart", tier)],
+          globalSetup: DATABASES,
+          isolate: false,
+          testTimeout: 300_000,
+          // The first run on a machine builds helm, and the API server for the one test that installs.
+          hookTimeout: 900_000,
+        },
       },
       {
         extends: true,
         test: {
           name: "integration",
           include: [...filesOf("integration", tier)],
+          globalSetup: DATABASES,
+          // A worker keeps a control plane from one file to the next (lab/cluster/use-cluster.ts).
+          isolate: false,
           testTimeout: 300_000,
-          hookTimeout: 300_000,
+          hookTimeout: 600_000,
         },
       },
       {

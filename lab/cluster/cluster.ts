@@ -54,6 +54,8 @@ export class Cluster implements AsyncDisposable {
   readonly #admin: ApiCredentials;
   readonly #watchdog: Watchdog;
   readonly #options: ClusterOptions;
+  /** JSON of manifests that are in force already: {@link apply} leaves each out, once. */
+  held: Set<string> = new Set();
   /** Path of the kubectl that fits the API server. */
   readonly kubectlPath: string;
   #kubeconfigs = 0;
@@ -180,10 +182,11 @@ export class Cluster implements AsyncDisposable {
     manifests: string | readonly Manifest[],
     signal: AbortSignal = AbortSignal.timeout(120_000),
   ): Promise<void> {
-    const objects: readonly Manifest[] =
+    const all: readonly Manifest[] =
       typeof manifests === "string"
         ? parseAllDocuments(manifests).flatMap((document) => document.toJS() ?? [])
         : manifests;
+    const objects = all.filter((manifest) => !this.held.delete(JSON.stringify(manifest)));
     const isPrelude = ({ kind }: Manifest) => kind === "CustomResourceDefinition" || kind === "Namespace";
     const prelude = objects.filter(isPrelude);
     await this.#applyAll(prelude, signal);
@@ -240,14 +243,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   async #createDefaultAccount(namespace: string, signal: AbortSignal): Promise<void> {
-    const { status, body } = await this.request(
-      {
-        method: "POST",
-        path: `/api/v1/namespaces/${namespace}/serviceaccounts`,
-        body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },
-      },
-      signal,
-    );
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } };
+    const { status, body } = await this.request({ method: "POST", path, body: account }, signal);
     if (status !== 201 && status !== 409)
       throw new Error(`no default ServiceAccount in ${namespace}: ${status} ${JSON.stringify(body)}`);
   }

@@ -15,14 +15,70 @@ const A_TRANSACTION = 100;
  * @param etcd {@link Cluster.etcd}
  */
 export async function storeObjects(etcd: string, objects: readonly Stored[], signal: AbortSignal): Promise<void> {
-  for (let at = 0; at < objects.length; at += A_TRANSACTION) {
-    const success = objects.slice(at, at + A_TRANSACTION).map(({ key, value }) => ({
-      requestPut: { key: base64(key), value: base64(JSON.stringify(value)) },
-    }));
-    const response = await fetch(`${etcd}/v3/kv/txn`, { method: "POST", body: JSON.stringify({ success }), signal });
-    const answer = (await response.json()) as { readonly succeeded?: boolean };
+  const puts = objects.map(({ key, value }) => putOf(key, encoded(JSON.stringify(value))));
+  await transact(etcd, puts, signal);
+}
+
+/** One write of a transaction; made by {@link putOf} and {@link deletionOf}. */
+export type EtcdWrite = object;
+
+/** @param value in base64, as {@link readValues} has it */
+export function putOf(key: string, value: string): EtcdWrite {
+  return { requestPut: { key: encoded(key), value } };
+}
+
+export function deletionOf(key: string): EtcdWrite {
+  return { requestDeleteRange: { key: encoded(key) } };
+}
+
+/** Writes in order, a hundred at a time: each hundred as a whole, all of them not. */
+export async function transact(etcd: string, writes: readonly EtcdWrite[], signal: AbortSignal): Promise<void> {
+  for (let at = 0; at < writes.length; at += A_TRANSACTION) {
+    const success = writes.slice(at, at + A_TRANSACTION);
+    const answer = await ask(etcd, "txn", { success }, signal);
     if (answer.succeeded !== true) throw new Error(`etcd did not store them: ${JSON.stringify(answer)}`);
   }
 }
 
-const base64 = (text: string): string => Buffer.from(text).toString("base64");
+/** @returns the revision of the last write of each key that the API server has */
+export async function readRevisions(etcd: string, signal: AbortSignal): Promise<Map<string, string>> {
+  const all = { key: encoded("/registry/"), range_end: encoded("/registry0"), keys_only: true };
+  const { kvs = [] } = await ask(etcd, "range", all, signal);
+  return new Map(kvs.map(({ key, mod_revision }) => [decoded(key), mod_revision]));
+}
+
+/** @returns the values of those of the keys that exist, in base64, and the revisions of their last writes */
+export async function readValues(
+  etcd: string,
+  keys: readonly string[],
+  signal: AbortSignal,
+): Promise<Map<string, { readonly value: string; readonly revision: string }>> {
+  const found = new Map<string, { readonly value: string; readonly revision: string }>();
+  for (let at = 0; at < keys.length; at += A_TRANSACTION) {
+    const success = keys.slice(at, at + A_TRANSACTION).map((key) => ({ requestRange: { key: encoded(key) } }));
+    const { responses = [] } = await ask(etcd, "txn", { success }, signal);
+    for (const { key, value, mod_revision } of responses.flatMap(({ response_range }) => response_range?.kvs ?? []))
+      found.set(decoded(key), { value: value ?? "", revision: mod_revision });
+  }
+  return found;
+}
+
+interface KeyValue {
+  readonly key: string;
+  readonly value?: string;
+  readonly mod_revision: string;
+}
+
+interface Answer {
+  readonly succeeded?: boolean;
+  readonly kvs?: readonly KeyValue[];
+  readonly responses?: readonly { readonly response_range?: { readonly kvs?: readonly KeyValue[] } }[];
+}
+
+async function ask(etcd: string, path: "txn" | "range", body: object, signal: AbortSignal): Promise<Answer> {
+  const response = await fetch(`${etcd}/v3/kv/${path}`, { method: "POST", body: JSON.stringify(body), signal });
+  return (await response.json()) as Answer;
+}
+
+const encoded = (text: string): string => Buffer.from(text).toString("base64");
+const decoded = (text: string): string => Buffer.from(text, "base64").toString();

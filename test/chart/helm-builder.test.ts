@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { STACK } from "../../src/platform/areas/releases/testing/releases.ts";
 import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
+import { inMemory } from "../../src/platform/testing/empty-database.ts";
 import { type Answer, call } from "../../src/platform/testing/harness.ts";
 import { useHelm } from "./use-helm.ts";
 
@@ -36,7 +37,7 @@ afterAll(async () => {
 });
 
 it("helm takes the chart of a promoted release from the portal's own words, and installs it dry", async () => {
-  platform = await startPlatform({ database: { pglite: "memory" }, objects: { folder: join(folder, "objects") } });
+  platform = await startPlatform({ database: await inMemory(), objects: { folder: join(folder, "objects") } });
   const { url, bootstrap } = platform;
   const { id: workspaceId } = await bootstrap.workspace("acme");
   const { key } = await bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } });

@@ -17,6 +17,7 @@ import { linesOf } from "../../src/platform/areas/deployment-portal/testing/port
 import { STACK } from "../../src/platform/areas/releases/testing/releases.ts";
 import { TestBrowser } from "../../src/platform/identity/testing/test-browser.ts";
 import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
+import { inMemory } from "../../src/platform/testing/empty-database.ts";
 import { type Answer, call } from "../../src/platform/testing/harness.ts";
 import { helmProgram } from "./helm.ts";
 import { runCommands } from "./page-commands.ts";
@@ -58,7 +59,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => void files.listen(0, "127.0.0.1", resolve));
   filesUrl = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
-  platform = await startPlatform({ database: { pglite: "memory" }, objects: { folder: join(folder, "objects") } });
+  platform = await startPlatform({ database: await inMemory(), objects: { folder: join(folder, "objects") } });
   const { bootstrap, url } = platform;
   const { id: workspaceId } = await bootstrap.workspace("acme");
   const { key } = await bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } });

@@ -6,7 +6,7 @@ import { type Cast, soon } from "./cast.ts";
 import { command } from "./command.ts";
 import { SHOP } from "./scene.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+const MAIN = join(import.meta.dirname, "../../bin/sallyport.mjs");
 
 export type Mode = "logs" | "read" | "exec" | "port-forward";
 

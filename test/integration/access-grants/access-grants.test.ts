@@ -5,10 +5,11 @@ import { KUBERNETES_VERSIONS } from "../../../lab/cluster/kubernetes-versions.ts
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { has, kubernetes, lackedByCases } from "../../versions/lacking.ts";
+import { INSTALLED } from "../installed.ts";
 import { type Case, expand, Replay, type Suite } from "./replay.ts";
 
 const suite = JSON.parse(readFileSync(join(import.meta.dirname, "cases.json"), "utf8")) as Suite;
-const cluster = useCluster({ controllers: true });
+const cluster = useCluster({ controllers: true, holds: INSTALLED });
 const stamps = has("stamping");
 const lacked = lackedByCases();
 let replay: Replay;

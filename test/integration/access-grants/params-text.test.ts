@@ -6,11 +6,12 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params/params.ts";
 import { shownLength } from "../../../src/platform/areas/operations/params/shown-length.ts";
+import { INSTALLED } from "../installed.ts";
 
 /** The platform's rule for text in params (§0.1). */
 const PLATFORM = new RegExp(HUMAN_TEXT, "u");
 const REFUSAL = "params hold control, zero-width or bidirectional characters";
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 
 /** Undefined when the API server would store it. */
 async function refusal(params: object): Promise<string | undefined> {

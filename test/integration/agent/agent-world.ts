@@ -20,6 +20,7 @@ import { connect } from "../../../src/kube/client/connection.ts";
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
+import { inMemory } from "../../../src/platform/testing/empty-database.ts";
 import { eventually, signal } from "../wait.ts";
 import { PlatformGate } from "./platform-gate.ts";
 
@@ -83,7 +84,7 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
   const platform =
     options.platform ??
     (await startPlatform({
-      database: { pglite: "memory" },
+      database: await inMemory(),
       // In memory there is no folder beside the database: without this one nothing could be uploaded.
       objects: { folder: join(folder, "objects") },
       rateLimits: false,

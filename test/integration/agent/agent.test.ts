@@ -6,10 +6,11 @@ import { accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent-world.ts";
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 let world: AgentWorld;
 let agent: Running;
 let operator: Running;

@@ -6,6 +6,7 @@ import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { fullOnly } from "../../../src/base/testing/full.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
 import type { HeardAnswer } from "./platform-gate.ts";
@@ -36,7 +37,7 @@ class MountedSecret {
   }
 }
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 const answers: HeardAnswer[] = [];
 let world: AgentWorld;
 let agent: Running;

@@ -4,6 +4,7 @@ import { DEBUG_SESSION_LABEL, debugAccount, GRANT_UID_LABEL, grantAccount } from
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { installation, openDebugSessions } from "../../../src/crds/manifests/installation.ts";
 import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
+import { WITH_DEBUG } from "../installed.ts";
 import { GRANTS, type OperatorWorld, SHOP } from "../operator/operator-world.ts";
 import { signal } from "../wait.ts";
 import {
@@ -18,7 +19,7 @@ import {
 
 // Neither operator nor tunnel runs. An attacker has the credentials of one account and types any command.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_DEBUG });
 const UID = "0badcafe-0000-4000-8000-000000000001";
 const ACCOUNT = debugAccount(UID);
 const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";

@@ -8,6 +8,7 @@ import { objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { GRANTS, SHOP } from "../agent/agent-world.ts";
+import { WITH_DEBUG } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { type Beats, beating, type OpenSession, openSession, sallyport } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
@@ -15,7 +16,7 @@ import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 // Nine hands that end a session. Each must reach a stream that is open, which outlives its rights unless it is cut. How late
 // the last byte is at the pod when a session's time is over is asserted in hostile/hostile.test.ts, with clocks that differ.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_DEBUG });
 let at: TunnelWorld;
 let tunnel: Program;
 

@@ -8,7 +8,7 @@ import { eventually } from "../wait.ts";
 import type { TunnelWorld } from "./tunnel-world.ts";
 import { Typed } from "./typed.ts";
 
-const MAIN = join(import.meta.dirname, "../../../src/cli/main.ts");
+const MAIN = join(import.meta.dirname, "../../../bin/sallyport.mjs");
 
 export interface Wish {
   readonly mode: "logs" | "read" | "exec" | "port-forward";

@@ -12,7 +12,7 @@ import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 
 // What breaks under a session, and what is left of it: a loss is an error at kubectl, and the session goes on where it may.
 
-const cluster = useCluster();
+const cluster = useCluster({ isOwn: true });
 let at: TunnelWorld;
 let first: Program;
 

@@ -9,13 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { WITH_DEBUG } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { type OpenSession, openSession } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 import { Typed } from "./typed.ts";
 
 const MEBI = 1024 * 1024;
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_DEBUG });
 let at: TunnelWorld;
 let tunnel: Program;
 

@@ -9,6 +9,7 @@ import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manif
 import { BUILT_IN } from "../../../src/crds/operations/catalog.ts";
 import { DEBUG_MODES, type DebugMode } from "../../../src/crds/operations/debug.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
+import { WITH_DEBUG } from "../installed.ts";
 import {
   condition,
   DEPLOYMENT_ID,
@@ -21,7 +22,7 @@ import {
 import { eventually, signal } from "../wait.ts";
 import { askSession, CLIENT_KEY, DEBUG_NAMESPACE, debugWorld, session, setStatus } from "./debug-world.ts";
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_DEBUG });
 let world: OperatorWorld;
 let operator: RunningOperator;
 const SETTINGS = { debugEnabled: true, debugModes: DEBUG_MODES, debugMaxConcurrent: 2 };

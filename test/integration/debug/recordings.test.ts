@@ -6,12 +6,13 @@ import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { GRANTS } from "../agent/agent-world.ts";
+import { WITH_DEBUG } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { attachSession, type OpenSession, openSession, sallyport } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 import { Typed } from "./typed.ts";
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_DEBUG });
 let at: TunnelWorld;
 let tunnel: Program;
 

@@ -5,12 +5,13 @@ import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { TUNNEL_ROUTES } from "../../../src/tunnel/kernel/routes.ts";
 import { openSession } from "../debug/engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "../debug/tunnel-world.ts";
+import { WITH_DEBUG } from "../installed.ts";
 import { eventually } from "../wait.ts";
 import { CapturedFields } from "./captured.ts";
 
 // Compares docs/data-that-leaves.md with what the tunnel sends in a session from its beginning to its end.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_DEBUG });
 const captured = new CapturedFields(TUNNEL_ROUTES);
 /** Of a WebSocket's handshake, and of no other request. */
 const OF_UPGRADE = [

@@ -9,6 +9,7 @@ import { openCluster, openNodes } from "../../../src/crds/manifests/installation
 import { inScope, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { RESULT_MARKS } from "../../../src/crds/operations/result-words.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { INSTALLED } from "../installed.ts";
 import { ChattyKubelet } from "../secrets-canaries.ts";
 import { eventually, signal } from "../wait.ts";
 import { CapturedFields, covers } from "./captured.ts";
@@ -59,7 +60,7 @@ const OF_TUNNEL: readonly string[] = ["debugSessions.get", "debugRelay.ticket"];
 const OF_MACHINES: readonly string[] = ["machines.actions", "machines.report", "machines.join", "machines.joinServer"];
 const agentsFields = () => [...sentFields()].filter(([route]) => ![...OF_TUNNEL, ...OF_MACHINES].includes(route));
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 const captured = new CapturedFields(AGENT_ROUTES);
 /** The operation of each command, by its id. */
 const operations = new Map<string, string>();

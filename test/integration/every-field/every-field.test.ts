@@ -4,6 +4,7 @@ import { DEFAULT_NAMES, GROUP } from "../../../src/crds/group.ts";
 import { lentBinding, lentRole } from "../../../src/crds/kinds/lending.ts";
 import { installation, openCluster } from "../../../src/crds/manifests/installation.ts";
 import { BUILT_IN, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually } from "../wait.ts";
 import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";
 import { type Change, Schemas } from "./openapi.ts";
@@ -15,7 +16,7 @@ import { NAMESPACE, WORKLOADS, type WorkloadPlural, workload } from "./workloads
  * changed by a grant account that holds every such role. So the test also covers fields of later Kubernetes versions.
  */
 
-const ADMIN = "probe-admin";
+const ADMIN = "other-admin";
 const { grantsNamespace } = DEFAULT_NAMES;
 const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
 /** A policy of ours must refuse each field of these in at least one change. */
@@ -49,7 +50,7 @@ const GUARDED_OF_NODE = [
   ...["spec.taints", "spec.providerID"],
 ];
 
-const cluster = useCluster({ tokenUsers: [{ user: ADMIN, groups: ["system:masters"] }] });
+const cluster = useCluster({ tokenUsers: [{ user: ADMIN, groups: ["system:masters"] }], holds: INSTALLED });
 let requests: Requests;
 let grant: Patch;
 let admin: Patch;

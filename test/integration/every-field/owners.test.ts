@@ -5,6 +5,7 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { lentBinding, lentRole } from "../../../src/crds/kinds/lending.ts";
 import { installation, openCluster } from "../../../src/crds/manifests/installation.ts";
 import { BUILT_IN, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually } from "../wait.ts";
 import type { JsonObject } from "./json.ts";
 import { type Answer, type Patch, Requests } from "./requests.ts";
@@ -12,7 +13,7 @@ import { NAMESPACE, workload } from "./workloads.ts";
 
 // What a grant account may write into `managedFields` of the objects that it may patch.
 
-const ADMIN = "owners-admin";
+const ADMIN = "other-admin";
 const APPLY = "application/apply-patch+yaml";
 const { grantsNamespace } = DEFAULT_NAMES;
 const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
@@ -39,7 +40,7 @@ const KINDS = [
   },
 ];
 
-const cluster = useCluster({ tokenUsers: [{ user: ADMIN, groups: ["system:masters"] }] });
+const cluster = useCluster({ tokenUsers: [{ user: ADMIN, groups: ["system:masters"] }], holds: INSTALLED });
 let requests: Requests;
 let grant: Patch;
 let admin: Patch;

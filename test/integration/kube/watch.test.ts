@@ -27,7 +27,7 @@ import {
 } from "../../../src/kube/projection/shapes.ts";
 
 // Controllers, a scheduler and simulated nodes fill in status as in a real cluster.
-const cluster = useCluster({ controllers: true, kwok: { nodes: 2 } });
+const cluster = useCluster({ controllers: true, kwok: { nodes: 2 }, isOwn: true });
 const signal = AbortSignal.timeout(600_000);
 const namespace = "watch-test";
 let connection: Connection;

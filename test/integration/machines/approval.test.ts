@@ -5,12 +5,13 @@ import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
+import { WITH_MACHINES } from "../installed.ts";
 import { condition, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator } from "../operator/operator-world.ts";
 import { eventually, signal } from "../wait.ts";
 
 // The operator judges drains that the platform asks for, on a real API server with its policies.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_MACHINES });
 let world: OperatorWorld;
 let operator: RunningOperator;
 let machines = 0;

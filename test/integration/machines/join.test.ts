@@ -19,13 +19,14 @@ import { Box } from "../../../src/join/testing/box.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
 import { CapturedFields } from "../egress/captured.ts";
+import { WITH_MACHINES } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { type AskOptions, JoinServers, joinStringOf, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 
 // Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the
 // machine controller does with a join, and the kubelet.
 
-const cluster = useCluster({ controllers: true });
+const cluster = useCluster({ controllers: true, holds: WITH_MACHINES });
 const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 const APPROVER = "ann@customer.example";
 const RBAC = "rbac.authorization.k8s.io";

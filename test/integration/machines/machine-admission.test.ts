@@ -5,10 +5,11 @@ import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../s
 import { installation, openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
 import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
+import { WITH_MACHINES } from "../installed.ts";
 
 // None of our processes runs. An attacker has the credentials of one account and types any command.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_MACHINES });
 const { systemNamespace: SYSTEM, grantsNamespace: GRANTS } = DEFAULT_NAMES;
 const APPROVER = "ann@customer.example";
 const ONLOOKER = "bob@customer.example";

@@ -7,6 +7,7 @@ import { installation, openMachines, openNamespace } from "../../../src/crds/man
 import { startPlatform } from "../../../src/platform/server.ts";
 import { findPostgres } from "../../../src/platform/testing/postgres.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
+import { WITH_MACHINES } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { JoinServers, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 import { Replicas } from "./replicas.ts";
@@ -14,7 +15,7 @@ import { Replicas } from "./replicas.ts";
 // Real: the platform, on PostgreSQL where there is one; two join servers and two machine controllers in processes of their
 // own; the API server with its signer.
 
-const cluster = useCluster({ controllers: true });
+const cluster = useCluster({ controllers: true, holds: WITH_MACHINES });
 const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
 const PLACES = 10;
 const RACERS = 50;

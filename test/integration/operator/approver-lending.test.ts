@@ -184,7 +184,7 @@ async function swept(): Promise<void> {
 }
 
 function sallyport(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const main = join(import.meta.dirname, "../../../src/cli/main.ts");
+  const main = join(import.meta.dirname, "../../../bin/sallyport.mjs");
   return new Promise((done) => {
     const child = execFile(process.execPath, [main, ...args], (_error, stdout, stderr) => {
       done({ code: child.exitCode ?? -1, stdout, stderr });

@@ -10,6 +10,7 @@ import { lentBinding } from "../../../src/crds/kinds/lending.ts";
 import { type OperationPolicySpec, operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { openCluster } from "../../../src/crds/manifests/installation.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
 import { bound } from "./lenders.ts";
@@ -17,7 +18,7 @@ import { APPROVER, condition, DEPLOYMENT_ID, GRANTS, OperatorWorld, type Running
 
 // Operations on nodes: honest runs, and what a stolen operator can do with the same rights.
 
-const MAIN = join(import.meta.dirname, "../../../src/cli/main.ts");
+const MAIN = join(import.meta.dirname, "../../../bin/sallyport.mjs");
 const INVENTED = "0badcafe-0000-4000-8000-000000000001";
 const CORDON = "sallyport-op-kubernetes-cordon-node";
 const EXPIRES = { [EXPIRES_AT_ANNOTATION]: "2099-01-01T00:00:00Z" };
@@ -38,7 +39,7 @@ const line = (name: string, operation = "cordon-node") => ({ command: `kubernete
 const granted = (grant: AccessGrant): { grantName: string } => ({ grantName: grant.metadata.name });
 
 describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode) => {
-  const cluster = useCluster({ controllers: true });
+  const cluster = useCluster({ controllers: true, holds: INSTALLED });
   const names = { ...DEFAULT_NAMES, lendingMode };
   let world: OperatorWorld;
   let operator: RunningOperator;

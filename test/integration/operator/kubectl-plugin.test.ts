@@ -11,6 +11,7 @@ import { PROGRAM } from "../../../scripts/packages/package-table.ts";
 import { grantAccount } from "../../../src/crds/group.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { rollouts } from "../../../src/crds/kinds/rollout.ts";
+import { INSTALLED } from "../installed.ts";
 import { signal } from "../wait.ts";
 import {
   APPROVER,
@@ -24,7 +25,7 @@ import {
 
 // A real kubectl finds the plugin on the PATH, and the operator decides; the plugin has nothing but a kubeconfig.
 
-const cluster = useCluster({ controllers: true });
+const cluster = useCluster({ controllers: true, holds: INSTALLED });
 let world: OperatorWorld;
 let operator: RunningOperator;
 let folder = "";

@@ -4,6 +4,7 @@ import { DEFAULT_NAMES, EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } f
 import { lentBinding } from "../../../src/crds/kinds/lending.ts";
 import { openCluster } from "../../../src/crds/manifests/installation.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { allowed } from "./kubectl-results.ts";
 import { GRANTS, OperatorWorld } from "./operator-world.ts";
@@ -11,7 +12,7 @@ import { GRANTS, OperatorWorld } from "./operator-world.ts";
 // The operator was killed after it had lent a cordon; before it starts again, the grant goes and the policy is closed.
 
 const GONE = "0badcafe-0000-4000-8000-000000000001";
-const cluster = useCluster({ controllers: true });
+const cluster = useCluster({ controllers: true, holds: INSTALLED });
 
 test("what was lent in the whole cluster is removed, although no policy opens it and no object names it any more", async () => {
   const world = await OperatorWorld.create(cluster(), DEFAULT_NAMES);

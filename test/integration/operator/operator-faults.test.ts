@@ -12,7 +12,7 @@ import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { eventually, signal } from "../wait.ts";
 import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
-const cluster = useCluster({ controllers: true });
+const cluster = useCluster({ controllers: true, isOwn: true });
 const children = new Set<ChildProcess>();
 const operators = new Set<RunningOperator>();
 let world: OperatorWorld;

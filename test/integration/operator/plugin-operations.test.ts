@@ -8,6 +8,7 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { readEnabledPlugins } from "../../../src/plugins/enabled-plugins.ts";
+import { INSTALLED } from "../installed.ts";
 import { signal } from "../wait.ts";
 import { condition, metric, OperatorWorld, type RunningOperator, SHOP } from "./operator-world.ts";
 
@@ -68,7 +69,7 @@ export default { mark, more: mark, off: mark };
 
 const OWNER = { apiVersion: "v1", kind: "Pod", name: "x", uid: "x" };
 
-const cluster = useCluster({ controllers: true });
+const cluster = useCluster({ controllers: true, holds: INSTALLED });
 let world: OperatorWorld;
 let operator: RunningOperator;
 let folder: string;

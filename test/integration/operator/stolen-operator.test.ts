@@ -4,6 +4,7 @@ import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { AUTO_ACCOUNT, DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { bindingLine, lentBinding } from "../../../src/crds/kinds/lending.ts";
+import { INSTALLED } from "../installed.ts";
 import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
 import { APPROVER, GRANTS, OperatorWorld, SHOP, scaleTo } from "./operator-world.ts";
@@ -29,7 +30,7 @@ function bindingFor(uid: string, operation: string, name: string): object {
 }
 
 describe.each(["operator", "approver"] as const)("a stolen operator, lending.mode=%s", (lendingMode) => {
-  const cluster = useCluster();
+  const cluster = useCluster({ holds: INSTALLED });
   let world: OperatorWorld;
   let stolen: (...args: string[]) => Promise<KubectlResult>;
   const create = (
@@ -195,7 +196,7 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
 });
 
 describe("lenders, lending.mode=approver", () => {
-  const cluster = useCluster();
+  const cluster = useCluster({ holds: INSTALLED });
   let world: OperatorWorld;
   let n = 0;
   const lend = (user: string, operation: string, subject: string): Promise<KubectlResult> => {

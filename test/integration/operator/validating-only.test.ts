@@ -5,6 +5,7 @@ import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { openReleases } from "../../../src/crds/manifests/installation.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
@@ -17,7 +18,7 @@ const LEFT_OUT = [
   "validatingadmissionpolicy/sallyport-named-decisions",
 ];
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 let world: OperatorWorld;
 let operator: RunningOperator;
 

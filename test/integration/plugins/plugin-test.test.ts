@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { NAMESPACED_KINDS } from "../../../src/cli/engineer/plugin/resource-names.ts";
+import { INSTALLED } from "../installed.ts";
 
 // `sallyport plugin test` of the example, as its author types it, on a real API server.
 
@@ -14,7 +15,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 const EXAMPLE = join(ROOT, "examples/plugin-log-level");
 const PROGRAM = join(ROOT, "src/cli/people.ts");
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 const run = promisify(execFile);
 let folder = "";
 beforeAll(async () => {

@@ -8,6 +8,7 @@ import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { outerAddress, PrivateTls } from "./private-tls.ts";
@@ -21,7 +22,7 @@ const address = outerAddress();
 const problem = squidProblem() ?? (address === undefined ? "this machine has no address besides loopback" : undefined);
 if (problem !== undefined) console.warn(`test/integration/proxy is skipped: ${problem}`);
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 let world: AgentWorld;
 let operator: Running;
 let squid: Squid;

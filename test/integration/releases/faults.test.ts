@@ -27,7 +27,11 @@ import { configMap, deployment, member, useHands } from "./hands-world.ts";
 // which is all that the cluster sees of a killed process, and costs no start of another. Once it is a process of its own.
 
 const GRANTS = DEFAULT_NAMES.grantsNamespace;
-const cluster = useCluster({ controllers: true, tokenUsers: [{ user: "operator", groups: ["system:masters"] }] });
+const cluster = useCluster({
+  controllers: true,
+  tokenUsers: [{ user: "operator", groups: ["system:masters"] }],
+  isOwn: true,
+});
 const world = useHands(cluster);
 let connection: Connection;
 let admin: Client;

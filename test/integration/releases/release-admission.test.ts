@@ -16,6 +16,7 @@ import {
   rolloutAccount,
 } from "../../../src/crds/release-names.ts";
 import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
+import { WITH_RELEASES } from "../installed.ts";
 import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
 import { eventually } from "../wait.ts";
 import {
@@ -33,7 +34,7 @@ import {
 // Neither agent nor operator runs. An attacker has the credentials of one account, which has every right, and types any
 // command: what is refused here is refused by policies alone.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_RELEASES });
 const { systemNamespace } = DEFAULT_NAMES;
 const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";
 /** Another deployment that is accepted for the same namespace. */

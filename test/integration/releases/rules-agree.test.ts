@@ -7,6 +7,7 @@ import type { ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../src/operator/rollouts/release-rules.ts";
+import { INSTALLED } from "../installed.ts";
 import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
 import { eventually, signal } from "../wait.ts";
 import {
@@ -21,7 +22,7 @@ import {
 // The operator judges a release before it is planned, and the API server judges each write of a rollout. What one refuses
 // and the other lets through is either a rollout that stops half-way, or a hole that a stolen operator goes through.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 let token = "";
 let ca = "";
 

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../src/contract/deployments/deployment-state.ts";
+import { WITH_RELEASES } from "../installed.ts";
 import { container, frozen, manifests, postgres, StatusesWorld } from "./statuses-world.ts";
 
 // Each status of a deployment, reached with the platform, the agent, the operator, an API server, its controllers and its
 // scheduler. The vendor and the customer are this test; nodes are simulated. The entries are one life in its order.
 
-const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
+const cluster = useCluster({ controllers: true, kwok: { nodes: 1 }, holds: WITH_RELEASES });
 let world: StatusesWorld;
 /** The deployment of this life. */
 let app = "";

@@ -14,12 +14,13 @@ import { ROLLOUT, type Rollout, type RolloutStatus, rollouts } from "../../../sr
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
 import { CapturedFields, covers } from "../egress/captured.ts";
 import { RELEASE_FIELDS } from "../egress/release-fields.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 
 // The agent's half of a release on a real platform and a real API server. The test is the operator: it writes the status of
 // rollouts. Their objects are never applied, so a stand-in makes them.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: INSTALLED });
 const captured = new CapturedFields(AGENT_ROUTES);
 let world: AgentWorld;
 let agent: Running;

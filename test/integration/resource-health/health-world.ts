@@ -4,6 +4,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { syncRoutes } from "../../../src/contract/deployments/sync.ts";
 import type { BodyOf } from "../../../src/contract/wire/route.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { INSTALLED } from "../installed.ts";
 import { signal } from "../wait.ts";
 
 export type Report = BodyOf<(typeof syncRoutes)["reconcile"]>;
@@ -106,7 +107,7 @@ export class HealthWorld {
 
 /** One world for the tests of a file. */
 export function useHealth(options: HealthOptions): { readonly cluster: () => Cluster; readonly health: HealthWorld } {
-  const cluster = useCluster();
+  const cluster = useCluster({ holds: INSTALLED });
   const health = new HealthWorld(cluster);
   beforeAll(() => health.open(options));
   afterAll(() => health.close());

@@ -22,7 +22,7 @@ const FAST = {
   SALLYPORT_RETRY_PERIOD: "200ms",
 };
 
-const cluster = useCluster();
+const cluster = useCluster({ isOwn: true });
 let world: AgentWorld;
 let agent: Running;
 let operator: Running;

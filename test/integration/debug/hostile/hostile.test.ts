@@ -8,6 +8,7 @@ import { fullOnly, isFull } from "../../../../src/base/testing/full.ts";
 import { type DebugSession, debugSessions } from "../../../../src/crds/kinds/debug-session.ts";
 import { installation, openDebugSessions, openNamespaceToDebug } from "../../../../src/crds/manifests/installation.ts";
 import { GRANTS, SHOP } from "../../agent/agent-world.ts";
+import { WITH_DEBUG } from "../../installed.ts";
 import { eventually, signal } from "../../wait.ts";
 import { attachSession, type Beats, beating, type OpenSession, openSession, sallyport } from "../engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "../tunnel-world.ts";
@@ -20,7 +21,7 @@ import { rightsOf } from "./stolen.ts";
 
 // Real processes on both sides, and what happens to them in years: killed, asleep, full, misconfigured, removed.
 
-const cluster = useCluster();
+const cluster = useCluster({ holds: WITH_DEBUG });
 const folder = mkdtempSync(join(tmpdir(), "sallyport-hostile-"));
 let platforms: PlatformProcesses;
 let at: TunnelWorld;
