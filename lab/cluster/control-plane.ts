@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CertificateAuthority, signingKeyPair } from "./certificates.ts";
 import { freePort } from "./ports.ts";
-import { Program } from "./program.ts";
+import { kubernetesEnvironment, Program } from "./program.ts";
 import type { Programs } from "./programs.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -63,13 +63,17 @@ export function layOut(layout: Layout): ClusterPrograms {
   };
   const controllerManager = found["kube-controller-manager"];
   const scheduler = found["kube-scheduler"];
+  const env = kubernetesEnvironment();
   const program = (
     name: string,
     path: string,
     args: readonly string[],
     extra: Partial<ConstructorParameters<typeof Program>[0]> = {},
   ) =>
-    new Program({ name, path, args, logFile: join(dir, "logs", `${name}.log`), watchdog: layout.watchdog, ...extra });
+    new Program({
+      ...{ name, path, args, env, logFile: join(dir, "logs", `${name}.log`), watchdog: layout.watchdog },
+      ...extra,
+    });
   return {
     etcd: program("etcd", found.etcd, etcdArgs(layout)),
     apiserver: program("kube-apiserver", found["kube-apiserver"], apiserverArgs(layout, files, write), {
