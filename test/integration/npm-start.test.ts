@@ -129,14 +129,10 @@ fullOnly("says so when the customer denies, and that nothing ran", async () => {
   expect(start.out).toMatch(/platform +has the decision: denied by robin@customer\.example; no command was made/);
 });
 
-it.each([
+fullOnly.each([
   ["while it starts", /Sallyport: a gate with two doors/],
-  ...(isFull
-    ? ([
-        ["with the control plane up", /cluster +https:/],
-        ["in the middle of the story", /engineer +raises access request/],
-      ] as const)
-    : []),
+  ["with the control plane up", /cluster +https:/],
+  ["in the middle of the story", /engineer +raises access request/],
 ] as const)("Ctrl-C %s leaves no process behind", async (_when, moment) => {
   const start = new Run(["--approve", "--exit"]);
   await start.says(moment);
@@ -155,7 +151,7 @@ fullOnly("leaves no process behind when it is killed, and starts again in the sa
   expect(await again.ended, again.out).toBe(0);
 });
 
-it("refuses a folder that another run uses", async () => {
+fullOnly("refuses a folder that another run uses", async () => {
   const first = new Run([]);
   await first.says(/cluster +https:/);
   const second = new Run([]);
