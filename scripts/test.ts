@@ -1,14 +1,21 @@
-// `npm test`, `npm run test:rest`, `npm run test:full`: the parts of a tier (scripts/test-run/tiers.ts has the files of each), one after the
-// other. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes
+// `npm test`, `npm run test:rest [-- --budget 45m]`, `npm run test:full`: the parts of a tier (scripts/test-run/tiers.ts has the files of
+// each), one after the other. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes
 // counts as one failure, because no report is no success. A machine that has no Docker and may not start one skips the
 // stories on a kind cluster; one without Python skips the fuzzer of the API. Both print that they skipped.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
-import { join, relative } from "node:path";
-import { stripVTControlCharacters } from "node:util";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { runOnceMore } from "./test-run/once-more.ts";
+import type { Order } from "./test-run/order/order.ts";
+import { parseBudget } from "./test-run/order/order-files.ts";
+import { recordFullRun, recordLastRuns } from "./test-run/record.ts";
+import { failuresOf, type Report, readReport, slowestFiles } from "./test-run/reports.ts";
+import { API_FUZZ, planRest, type Rest } from "./test-run/rest.ts";
 import { type Tier, tierOf } from "./test-run/tiers.ts";
+import type { FileTime, Times } from "./test-run/times-reporter.ts";
 
 interface Part {
   readonly title: string;
@@ -23,27 +30,15 @@ interface Outcome {
   readonly seconds: string;
 }
 
-interface Report {
-  readonly numPassedTests: number;
-  readonly numPendingTests?: number;
-  readonly testResults: readonly FileResult[];
-}
-
-interface FileResult {
-  readonly name: string;
-  readonly status: string;
-  readonly message: string;
-  readonly startTime: number;
-  readonly endTime: number;
-  readonly assertionResults: readonly {
-    readonly status: string;
-    readonly fullName: string;
-    readonly failureMessages: readonly string[];
-  }[];
-}
-
-const tier = tierOf(process.argv[2]);
+const startedAt = Date.now();
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { budget: { type: "string" } } });
+const tier = tierOf(positionals[0]);
+const budgetSeconds = values.budget === undefined ? Number.POSITIVE_INFINITY : parseBudget(values.budget);
+if (budgetSeconds === undefined) throw new Error(`--budget is a time such as 45m, not ${values.budget}`);
+const deadline = startedAt + budgetSeconds * 1_000;
 const reports = mkdtempSync(join(tmpdir(), "sallyport-test-"));
+const coverage = join(reports, "coverage");
+mkdirSync(coverage);
 const running = new Set<ChildProcess>();
 let interrupted: NodeJS.Signals | undefined;
 for (const name of ["SIGINT", "SIGTERM"] as const) {
@@ -60,7 +55,17 @@ const env: NodeJS.ProcessEnv = {
   SALLYPORT_TEST_TIER: tier,
   SALLYPORT_TEST_FULL: tier === "default" ? "0" : "1",
   SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "6",
+  // Recorded by full runs, used by the others. `SALLYPORT_TEST_COVERAGE=0` is for a test that is suspected to fail only so.
+  SALLYPORT_TEST_COVERAGE: tier === "full" && process.env.SALLYPORT_TEST_COVERAGE !== "0" ? coverage : undefined,
 };
+
+const rest: Rest | undefined = tier === "rest" ? planRest(process.cwd(), budgetSeconds) : undefined;
+if (rest !== undefined) {
+  process.stdout.write(rest.words);
+  const order: Order = { files: rest.files, ...(Number.isFinite(deadline) && { deadline }) };
+  env.SALLYPORT_TEST_ORDER = join(reports, "order.json");
+  writeFileSync(env.SALLYPORT_TEST_ORDER, JSON.stringify(order));
+}
 
 /** One run of vitest for parts whose files take minutes each, so that no core is idle while another ends its last file. */
 const INTEGRATION = ["chart", "integration", "faults"];
@@ -71,10 +76,16 @@ const KIND = [
   { ...npm("test:api-fuzz"), title: "api-fuzz" },
 ] as const;
 
+/** Each test file that the change touches, five times under load: what is flaky is seen before it lands. Bounded by itself. */
+const AGAIN: Part = {
+  title: "changed test files again",
+  command: ["node", "scripts/test-run/again.ts", "--changed", "--times", "5", "--limit", "10m"],
+};
+
 /** Rows run one after the other, the parts of a row at the same time. */
 const TIERS: Readonly<Record<Tier, readonly (readonly [Part, ...Part[]])[]>> = {
   default: [[npm("check")], [npm("programs")], [vitest(["unit"])], [vitest(["chart", "integration"])]],
-  rest: [[npm("programs")], [vitest(["unit", ...INTEGRATION])], KIND],
+  rest: [[npm("programs")], [vitest(["unit", ...INTEGRATION])], KIND, [AGAIN]],
   full: [[npm("check")], [npm("programs")], [vitest(["unit"])], [vitest(INTEGRATION)], KIND],
 };
 
@@ -83,17 +94,21 @@ const CANNOT_RUN_HERE = 77;
 const MAY_BE_LEFT_OUT = ["api-fuzz", "e2e"];
 
 const MOST_SHOWN = 40;
-const SLOWEST_SHOWN = 10;
+const MOST_ONCE_MORE = 5;
 
 let passed = 0;
 let failed = 0;
 const broken: string[] = [];
 const failures: string[] = [];
 const skipped: string[] = [];
+const ran: FileTime[] = [];
+const failedFiles = new Set<string>();
 let leftOut = 0;
-const times: string[] = [];
-for (const [first, ...beside] of TIERS[tier]) {
+const whereTimeWent: string[] = [];
+for (const row of TIERS[tier]) {
   if (interrupted !== undefined) break;
+  const [first, ...beside] = row.filter(hasTime);
+  if (first === undefined) continue;
   const kept = beside.map((part) => ({ part, ran: run(part, true) }));
   process.stdout.write(`\n── ${first.title} ──\n`);
   tell(first, await run(first));
@@ -104,9 +119,12 @@ for (const [first, ...beside] of TIERS[tier]) {
     tell(part, outcome);
   }
 }
-rmSync(reports, { recursive: true, force: true });
+if (interrupted === undefined && failedFiles.size > 0) await classifyFailures();
+if (tier !== "default") recordLastRuns(ran);
 
-process.stdout.write(`\n── where the time went ──\n${times.join("")}`);
+if (tier === "full")
+  process.stdout.write(`${recordFullRun(process.cwd(), { ...whatRan(), files: ran, passed }, coverage)}\n`);
+process.stdout.write(`\n── where the time went ──\n${whereTimeWent.join("")}`);
 if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
 else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
 // Printed again at the end: the test's own output is thousands of lines further up, and a shortened log lacks it.
@@ -114,14 +132,63 @@ for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${f
 if (failures.length > MOST_SHOWN) process.stdout.write(`  and ${failures.length - MOST_SHOWN} more\n`);
 if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
 if (leftOut > 0) process.stdout.write(`LEFT OUT, only npm run test:full runs them: ${leftOut} tests\n`);
+if (rest !== undefined) process.stdout.write(describeLeftOut(rest));
+rmSync(reports, { recursive: true, force: true });
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
 
-function tell(part: Part, { code, seconds }: Outcome): void {
-  const { numPassedTests, numPendingTests = 0, testResults } = read(part.report);
+/** Whether a part has files to run, and time left for them. */
+function hasTime(part: Part): boolean {
+  if (rest === undefined || part === AGAIN) return true;
+  const needs = { e2e: "test/e2e/", "api-fuzz": API_FUZZ }[part.title] ?? "";
+  return rest.files.some(({ file }) => file.startsWith(needs)) && Date.now() < deadline;
+}
+
+/** What the budget has left out, by plan or because the time was up earlier than planned: loudly, near the end of the output. */
+function describeLeftOut({ files, leftOut }: Rest): string {
+  const done = new Set(ran.filter(({ state }) => state === "passed" || state === "failed").map(({ file }) => file));
+  const overtaken = Date.now() > deadline ? files.filter(({ file }) => !done.has(file)) : [];
+  const names = [...leftOut, ...overtaken].map(({ file }) => file);
+  return names.length === 0 ? "" : `LEFT OUT, the budget of ${values.budget} did not suffice: ${names.join(" ")}\n`;
+}
+
+function whatRan(): { readonly seconds: number; readonly lacking: string | undefined } {
+  const lacking =
+    interrupted !== undefined
+      ? "it was stopped"
+      : failed > 0
+        ? "it failed"
+        : skipped.length > 0 && `it lacks ${skipped}`;
+  return { seconds: (Date.now() - startedAt) / 1_000, lacking: lacking || undefined };
+}
+
+async function classifyFailures(): Promise<void> {
+  const more = failedFiles.size - MOST_ONCE_MORE;
+  process.stdout.write(`\n── the files that failed, once more${more > 0 ? `, without ${more} of them` : ""} ──\n`);
+  const lines = await runOnceMore([...failedFiles].slice(0, MOST_ONCE_MORE), env, (child) => {
+    running.add(child);
+    child.once("close", () => running.delete(child));
+  });
+  // Printed beside the failures, too: the end of the output is what is read.
+  failures.push(...lines);
+  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+}
+
+function tell(part: Part, ended: Outcome): void {
+  const report = readReport<Report>(part.report, { numPassedTests: 0, testResults: [] });
+  const times = readReport<Times>(timesOf(part.title), { isCut: false, files: [] });
+  ran.push(...times.files);
+  const { seconds } = ended;
+  // Of a run that was ended vitest says that it failed, and each file that did not begin, also when all that ran passed.
+  const isCut = times.isCut && Date.now() > deadline;
+  const code = isCut ? 0 : ended.code;
+  const testResults = report.testResults.filter(({ assertionResults }) => !isCut || assertionResults.length > 0);
+  if (part.title === "api-fuzz" && code === 0) ran.push({ file: API_FUZZ, seconds: Number(seconds), state: "passed" });
+  for (const { file, state } of times.files)
+    if (state === "failed" && !file.startsWith("test/e2e/")) failedFiles.add(file);
   const failuresHere = testResults.flatMap(failuresOf);
-  passed += numPassedTests;
-  leftOut += numPendingTests;
+  passed += report.numPassedTests;
+  leftOut += report.numPendingTests ?? 0;
   failed += failuresHere.length;
   failures.push(...failuresHere);
   if (code === CANNOT_RUN_HERE && MAY_BE_LEFT_OUT.includes(part.title)) skipped.push(part.title);
@@ -131,16 +198,7 @@ function tell(part: Part, { code, seconds }: Outcome): void {
   }
   const outcome = code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
   process.stdout.write(`── ${part.title}: ${outcome}, ${seconds} s ──\n`);
-  times.push(`${seconds.padStart(8)} s  ${part.title}\n`, ...slowestFiles(testResults));
-}
-
-/** @returns a line for each of the files that took longest; several run at the same time, so they sum up to more */
-function slowestFiles(testResults: Report["testResults"]): readonly string[] {
-  return testResults
-    .map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime }))
-    .sort((a, b) => b.ms - a.ms)
-    .slice(0, SLOWEST_SHOWN)
-    .map(({ name, ms }) => `${(ms / 1000).toFixed(1).padStart(18)} s  ${relative(process.cwd(), name)}\n`);
+  whereTimeWent.push(`${seconds.padStart(8)} s  ${part.title}\n`, ...slowestFiles(testResults));
 }
 
 function npm(script: string): Part {
@@ -158,11 +216,16 @@ function vitest(projects: readonly string[]): Part {
 }
 
 function reporters(title: string): readonly string[] {
-  return ["--reporter=default", "--reporter=json", `--outputFile.json=${reportOf(title)}`];
+  const ours = "--reporter=./scripts/test-run/times-reporter.ts";
+  return ["--reporter=default", "--reporter=json", ours, `--outputFile.json=${reportOf(title)}`];
 }
 
 function reportOf(title: string): string {
   return join(reports, `${title}.json`);
+}
+
+function timesOf(title: string): string {
+  return join(reports, `${title}.times.json`);
 }
 
 /** @param isKept writes the output to a file and prints it later, so that two parts do not mix theirs */
@@ -170,8 +233,9 @@ async function run({ title, command: [program, ...args] }: Part, isKept = false)
   const log = join(reports, `${title}.log`);
   const file = isKept ? openSync(log, "w") : undefined;
   const out = file ?? "inherit";
-  const startedAt = Date.now();
-  const child = spawn(program, args, { stdio: ["inherit", out, out], env });
+  const beganAt = Date.now();
+  const ofPart = { ...env, SALLYPORT_TEST_TIMES: timesOf(title) };
+  const child = spawn(program, args, { stdio: ["inherit", out, out], env: ofPart });
   running.add(child);
   const code = await new Promise<number>((resolve) => {
     child.once("error", (error) => {
@@ -182,33 +246,5 @@ async function run({ title, command: [program, ...args] }: Part, isKept = false)
   });
   running.delete(child);
   if (file !== undefined) closeSync(file);
-  return { code, log, seconds: ((Date.now() - startedAt) / 1000).toFixed(1) };
-}
-
-/** What vitest wrote; nothing for a part that ended before it wrote or has no tests. */
-function read(report: string | undefined): Report {
-  if (report === undefined) return { numPassedTests: 0, testResults: [] };
-  try {
-    return JSON.parse(readFileSync(report, "utf8"));
-  } catch {
-    return { numPassedTests: 0, testResults: [] };
-  }
-}
-
-/** @returns a line or two for each failed test of one file; for the file itself when it did not load */
-function failuresOf({ name, status, message, assertionResults }: FileResult): readonly string[] {
-  const file = relative(process.cwd(), name);
-  const tests = assertionResults.filter((test) => test.status === "failed");
-  if (tests.length === 0 && status === "failed") return [`${file}\n${headOf(message)}`];
-  return tests.map(
-    ({ fullName, failureMessages }) => `${file} > ${fullName}\n${headOf(failureMessages[0] ?? "without a word")}`,
-  );
-}
-
-function headOf(message: string): string {
-  const lines = stripVTControlCharacters(message).split("\n");
-  return lines
-    .slice(0, 4)
-    .map((line) => `    ${line.slice(0, 300)}`)
-    .join("\n");
+  return { code, log, seconds: ((Date.now() - beganAt) / 1000).toFixed(1) };
 }

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,12 @@ const ALL_WELL: Readonly<Record<string, Part>> = {
 };
 
 /** @param npm exit codes by script, 0 when not named */
-async function run(parts: Readonly<Record<string, Part>>, npm: Readonly<Record<string, number>> = {}, tier = "full") {
+async function run(
+  parts: Readonly<Record<string, Part>>,
+  npm: Readonly<Record<string, number>> = {},
+  tier = "full",
+  ...args: readonly string[]
+) {
   for (const [title, part] of Object.entries(parts)) {
     if (part.report !== undefined) await writeFile(join(root, `${title}.json`), JSON.stringify(part.report));
     await writeFile(join(root, `${title}.code`), String(part.code));
@@ -49,6 +54,9 @@ for arg in "$@"; do case $arg in
 --project=*) title="\${title:+$title+}\${arg#*=}" ;;
 --outputFile.json=*) cp ${root}/"$title".json "\${arg#*=}" 2>/dev/null ;;
 esac; done
+cp ${root}/"$title".times.json "$SALLYPORT_TEST_TIMES" 2>/dev/null
+[ -n "$title" ] || title=once-more
+[ ! -e ${root}/coverage.json ] || { mkdir -p "$SALLYPORT_TEST_COVERAGE/a-children"; cp ${root}/coverage.json "$SALLYPORT_TEST_COVERAGE/a.json"; }
 echo "$title $SALLYPORT_TEST_TIER $SALLYPORT_TEST_FULL $SALLYPORT_FAULT_POINTS" >> ${root}/called
 exit $(cat ${root}/"$title".code)\n`,
     { mode: 0o755 },
@@ -61,8 +69,10 @@ for arg in "$@"; do case $arg in --outputFile.json=*) cp ${root}/e2e.json "\${ar
 exit $(cat ${root}/e2e.code)\n`,
     { mode: 0o755 },
   );
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../test.ts"), tier], {
-    env: { PATH: `${join(root, "bin")}:/usr/bin:/bin` },
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../test.ts"), tier, ...args], {
+    // A folder without git: what a run records of itself is of no commit, and is not written.
+    cwd: root,
+    env: { PATH: `${join(root, "bin")}:/usr/bin:/bin`, XDG_CACHE_HOME: join(root, "cache") },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let out = "";
@@ -92,6 +102,75 @@ it("runs the default tier without the parts that take long, and the rest with al
   expect(rest.called.slice(0, 2)).toEqual(["programs", "unit+chart+integration+faults rest 1 6"]);
 });
 
+/** As times-reporter.ts writes it. */
+const times = (isCut: boolean, ...files: readonly [file: string, state: string][]) =>
+  JSON.stringify({ isCut, files: files.map(([file, state]) => ({ file, seconds: 1, state })) });
+const REST = "unit+chart+integration+faults";
+
+it("runs of the rest what the budget suffices for, first what waited longest, and names what is left out", async () => {
+  await writeFile(join(root, `${REST}.times.json`), times(false, ["test/faults/story.test.ts", "passed"]));
+  const rest = { [REST]: passing(8), e2e: passing(3) };
+  const { code, out, called } = await run(rest, {}, "rest", "--budget", "0s");
+  expect({ code, called }).toEqual({ code: 0, called: ["scripts/test-run/again.ts"] });
+  expect(out).toMatch(/LEFT OUT, the budget of 0 s does not suffice for \d+ test files:\n {2}\S+\.test\.ts \(/);
+  expect(out).toMatch(
+    /\nLEFT OUT, the budget of 0s did not suffice: .*test\/faults\/story\.test\.ts.*\n0 passed, 0 failed\n$/,
+  );
+  const all = await run(rest, {}, "rest", "--budget", "9h");
+  expect(all).toMatchObject({ code: 0, last: "11 passed, 0 failed" });
+  expect(all.out).not.toContain("LEFT OUT");
+});
+
+it("is red when the changed test files fail when they run again", async () => {
+  const rest = { [REST]: passing(8), e2e: { ...passing(3), code: 1 } };
+  expect(await run(rest, {}, "rest", "--budget", "0s")).toMatchObject({ code: 1, last: "0 passed, 1 failed" });
+});
+
+it("says of a file that failed whether it fails again, with the settings of its tier", async () => {
+  const failing: Part = { report: { numPassedTests: 8, testResults: [] }, code: 1 };
+  for (const [again, words] of [
+    [1, "fails again"],
+    [0, "is FLAKY: it passed when it ran once more"],
+  ] as const) {
+    await writeFile(
+      join(root, "unit.times.json"),
+      times(false, ["src/a.test.ts", "failed"], ["src/b.test.ts", "passed"]),
+    );
+    const { code, out, called } = await run({ ...ALL_WELL, unit: failing, "once-more": { code: again } });
+    expect({ code, called: called.at(-1) }).toEqual({ code: 1, called: "once-more  1 6" });
+    expect(out).toContain(`\n  src/a.test.ts ${words}\n`);
+    expect(out).not.toContain("src/b.test.ts");
+  }
+});
+
+it("records a green full run of a commit, and of no other tree", async () => {
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.test", ...args], { cwd: root });
+  await writeFile(
+    join(root, "unit.times.json"),
+    times(false, ["src/a.test.ts", "passed"], ["src/b.test.ts", "skipped"]),
+  );
+  git("init", "--quiet");
+  await writeFile(join(root, ".gitignore"), "*\n");
+  expect((await run({ ...ALL_WELL, e2e: { code: 77 } })).out).toContain("full run: not recorded, it lacks e2e\n");
+  expect((await run({ ...ALL_WELL, e2e: { code: 1 } })).out).toContain("full run: not recorded, it failed\n");
+  git("commit", "--quiet", "--allow-empty", "--message=one");
+  expect((await run(ALL_WELL)).out).toContain(
+    "full run: test/full-run.json is written, commit it; no coverage was taken\n",
+  );
+  const functions = { "src/a.ts": ["read"] };
+  await writeFile(join(root, "coverage.json"), JSON.stringify([{ test: "src/a.test.ts", functions }]));
+  expect((await run(ALL_WELL)).out).toContain(
+    "full run: test/full-run.json and test/coverage.json are written, commit them\n",
+  );
+  const coverage = JSON.parse(await readFile(join(root, "test/coverage.json"), "utf8"));
+  expect(coverage).toEqual({ tests: ["src/a.test.ts"], sources: { "src/a.ts": { read: 0 } }, sets: ["0"] });
+  const record = JSON.parse(await readFile(join(root, "test/full-run.json"), "utf8"));
+  expect(record).toMatchObject({ passed: 19, failed: 0, files: { "src/a.test.ts": 1 } });
+  await rm(join(root, ".gitignore"));
+  expect((await run(ALL_WELL)).out).toContain("full run: not recorded, there are changes that are not committed\n");
+});
+
 it("says how many tests were left out, before the totals", async () => {
   const { out } = await run({
     ...ALL_WELL,
@@ -102,7 +181,7 @@ it("says how many tests were left out, before the totals", async () => {
 
 it("tells where the time went: each part, and its ten slowest files", async () => {
   const testResults = Array.from({ length: 12 }, (_, n) => ({
-    name: join(process.cwd(), `src/${n}.test.ts`),
+    name: join(root, `src/${n}.test.ts`),
     startTime: 1_000,
     endTime: 1_000 + n * 500,
     assertionResults: [],
@@ -128,7 +207,7 @@ it("goes on after a failure, counts it once, and exits with 1", async () => {
       numPassedTests: 8,
       testResults: [
         {
-          name: join(process.cwd(), "src/a.test.ts"),
+          name: join(root, "src/a.test.ts"),
           status: "failed",
           assertionResults: [
             { status: "passed", fullName: "a stays" },
@@ -151,9 +230,7 @@ it("counts a file that does not load as a failure", async () => {
   const unloaded: Part = {
     report: {
       numPassedTests: 8,
-      testResults: [
-        { name: join(process.cwd(), "a.ts"), status: "failed", message: "no module", assertionResults: [] },
-      ],
+      testResults: [{ name: join(root, "a.ts"), status: "failed", message: "no module", assertionResults: [] }],
     },
     code: 1,
   };

@@ -77,8 +77,17 @@ export function filesOf(project: Project, tier: Tier): readonly string[] {
   );
 }
 
+/** The stories on a kind cluster. */
+export function e2eFiles(): readonly string[] {
+  return find("test/e2e/**/*.test.ts");
+}
+
 function allFilesOf(project: Project): readonly string[] {
-  return globSync(PROJECTS[project], { cwd: ROOT, exclude: ["**/node_modules/**"] }).toSorted();
+  return find(PROJECTS[project]);
+}
+
+function find(pattern: string): readonly string[] {
+  return globSync(pattern, { cwd: ROOT, exclude: ["**/node_modules/**"] }).toSorted();
 }
 
 /** Files that a list above names and that are not there: they moved, and their place in a tier is lost. */

@@ -1,0 +1,32 @@
+import { type ChildProcess, spawn } from "node:child_process";
+
+/** Settings of a run around this one, which would keep the file from being found or count it twice. */
+const OF_ANOTHER_RUN = [
+  "SALLYPORT_TEST_TIER",
+  "SALLYPORT_TEST_ORDER",
+  "SALLYPORT_TEST_TIMES",
+  "SALLYPORT_TEST_COVERAGE",
+];
+
+/** Runs test files once, by themselves. @returns whether all passed, and what was printed */
+export async function runFiles(
+  files: readonly string[],
+  settings: NodeJS.ProcessEnv,
+  started: (child: ChildProcess) => void,
+): Promise<{ readonly passed: boolean; readonly output: string }> {
+  const isE2e = files.every((file) => file.startsWith("test/e2e/"));
+  const [program, ...args] = isE2e ? ["node", "test/e2e/main.ts"] : ["vitest", "run"];
+  const env = Object.fromEntries(Object.entries(settings).filter(([name]) => !OF_ANOTHER_RUN.includes(name)));
+  const child = spawn(program ?? "", [...args, ...files], { env, stdio: ["ignore", "pipe", "pipe"] });
+  started(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ passed: code === 0, output }));
+  });
+}

@@ -1,0 +1,86 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { COVERAGE, type Coverage } from "./coverage/coverage.ts";
+import { FULL_RUN, type FullRun } from "./full-run.ts";
+import { git } from "./order/changes.ts";
+
+/** Of one test file. */
+export interface LastRun {
+  /** When it last passed, in ms since 1970. */
+  readonly greenAt: number;
+  readonly seconds: number;
+}
+
+export function readFullRun(root: string): FullRun | undefined {
+  return readJson(join(root, FULL_RUN));
+}
+
+export function readCoverage(root: string): Coverage | undefined {
+  return readJson(join(root, COVERAGE));
+}
+
+/** From the full run that is committed and from this machine's own runs since, when its cache is still there. */
+export function readLastRuns(root: string): Map<string, LastRun> {
+  const run = readFullRun(root);
+  const runs = new Map<string, LastRun>();
+  for (const [file, seconds] of Object.entries(run?.files ?? {})) {
+    runs.set(file, { greenAt: Date.parse(run?.date ?? ""), seconds });
+  }
+  for (const [file, last] of Object.entries(readJson<Record<string, LastRun>>(ownRuns()) ?? {})) {
+    if (last.greenAt > (runs.get(file)?.greenAt ?? 0)) runs.set(file, last);
+  }
+  return runs;
+}
+
+/** Adds to what this machine knows of its runs. */
+export function writeLastRuns(runs: Readonly<Record<string, LastRun>>): void {
+  const path = ownRuns();
+  mkdirSync(dirname(path), { recursive: true });
+  // Two runs may end at the same time: the later one wins as a whole, and a reader never sees half a file.
+  writeFileSync(`${path}.${process.pid}`, JSON.stringify({ ...readJson<object>(path), ...runs }));
+  renameSync(`${path}.${process.pid}`, path);
+}
+
+function ownRuns(): string {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "sallyport/test-runs/last-runs.json");
+}
+
+function readJson<T>(path: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Commits that a clone without a usable full run takes for the change: a landing's. */
+const COMMITS_BACK = 30;
+
+export interface Base {
+  readonly commit: string;
+  readonly because: string;
+}
+
+/** The commit that a change is compared with; undefined without git or history. git does not know what landed together. */
+export function findBase(root: string, run: FullRun | undefined): Base | undefined {
+  const named = process.env.SALLYPORT_TEST_BASE;
+  if (named) return { commit: commitOf(root, named, true), because: "SALLYPORT_TEST_BASE" };
+  const ofRun = run && commitOf(root, run.commit);
+  if (ofRun !== undefined) return { commit: ofRun, because: "the newest full run" };
+  const back = commitOf(root, `HEAD~${COMMITS_BACK}`);
+  return back === undefined
+    ? undefined
+    : { commit: back, because: `${COMMITS_BACK} commits back: no full run is known` };
+}
+
+function commitOf(root: string, name: string, isRequired: true): string;
+function commitOf(root: string, name: string): string | undefined;
+function commitOf(root: string, name: string, isRequired = false): string | undefined {
+  try {
+    return git(root, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`]).trim();
+  } catch (cause) {
+    if (isRequired) throw new Error(`${name} is no commit of this clone`, { cause });
+    return undefined;
+  }
+}

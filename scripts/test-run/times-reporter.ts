@@ -1,0 +1,47 @@
+import { writeFileSync } from "node:fs";
+import type { Reporter, SerializedError, TestModule, TestRunEndReason } from "vitest/node";
+import { readOrder } from "./order/order.ts";
+
+/** What times-reporter.ts has to say of one run of vitest. */
+export interface Times {
+  /** Whether it ended because the time was up, and all that ran until then passed. */
+  readonly isCut: boolean;
+  readonly files: readonly FileTime[];
+}
+
+export interface FileTime {
+  readonly file: string;
+  /** With imports and set-up, which vitest's JSON lacks and which are half of it. */
+  readonly seconds: number;
+  readonly state: "passed" | "failed" | "skipped" | "pending" | "queued";
+}
+
+/** Writes `Times` to the file that SALLYPORT_TEST_TIMES names. @public for vitest, which loads it by its path */
+// biome-ignore lint/style/noDefaultExport: how vitest loads a reporter.
+export default class TimesReporter implements Reporter {
+  readonly #deadline = readOrder()?.deadline ?? Number.POSITIVE_INFINITY;
+  /** Modules that ended before the time was up: of one that was running then, the tests that had not begun are skipped. */
+  readonly #whole = new Set<string>();
+
+  onTestModuleEnd({ id }: TestModule): void {
+    if (Date.now() < this.#deadline) this.#whole.add(id);
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[], reason: TestRunEndReason): void {
+    const path = process.env.SALLYPORT_TEST_TIMES;
+    if (path === undefined) return;
+    const files = modules.map((module): FileTime => {
+      const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } =
+        module.diagnostic();
+      const ms = environmentSetupDuration + prepareDuration + collectDuration + setupDuration + duration;
+      return {
+        file: module.relativeModuleId,
+        seconds: Math.round(ms / 100) / 10,
+        state: this.#whole.has(module.id) ? module.state() : "pending",
+      };
+    });
+    const hasFailed = errors.length > 0 || modules.some((module) => module.state() === "failed");
+    const times: Times = { isCut: reason === "interrupted" && !hasFailed, files };
+    writeFileSync(path, JSON.stringify(times));
+  }
+}
