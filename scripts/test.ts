@@ -67,8 +67,9 @@ if (rest !== undefined) {
   writeFileSync(env.SALLYPORT_TEST_ORDER, JSON.stringify(order));
 }
 
-/** One run of vitest for parts whose files take minutes each, so that no core is idle while another ends its last file. */
-const INTEGRATION = ["chart", "integration", "faults"];
+/** One run of vitest, so that no core is idle while the other ends the last file of a project. */
+const TESTS = ["unit", "chart", "integration"];
+const ALL_TESTS = [...TESTS, "faults"];
 
 /** Neither fills two cores. */
 const KIND = [
@@ -84,9 +85,9 @@ const AGAIN: Part = {
 
 /** Rows run one after the other, the parts of a row at the same time. */
 const TIERS: Readonly<Record<Tier, readonly (readonly [Part, ...Part[]])[]>> = {
-  default: [[npm("check")], [npm("programs")], [vitest(["unit"])], [vitest(["chart", "integration"])]],
-  rest: [[npm("programs")], [vitest(["unit", ...INTEGRATION])], KIND, [AGAIN]],
-  full: [[npm("check")], [npm("programs")], [vitest(["unit"])], [vitest(INTEGRATION)], KIND],
+  default: [[npm("check")], [npm("programs")], [vitest(TESTS)]],
+  rest: [[npm("programs")], [vitest(ALL_TESTS)], KIND, [AGAIN]],
+  full: [[npm("check")], [npm("programs")], [vitest(ALL_TESTS)], KIND],
 };
 
 /** Exit code of api-fuzz on a machine without Python, and of e2e on one without containers. */

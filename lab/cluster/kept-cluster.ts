@@ -8,7 +8,7 @@ import { deletionOf, type EtcdWrite, putOf, readRevisions, readValues, transact 
 import { allPoliciesInForce } from "./policies-in-force.ts";
 
 /** The users with tokens of each kept cluster: its API server reads them once, at its start. */
-export const KEPT_TOKEN_USERS = [
+const KEPT_TOKEN_USERS = [
   { user: "nobody" },
   { user: "someone" },
   { user: "other-admin", groups: ["system:masters"] },

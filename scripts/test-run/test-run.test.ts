@@ -24,9 +24,9 @@ const passing = (numPassedTests: number): Part => ({
   report: { numPassedTests, testResults: [] },
   code: 0,
 });
+const ALL = "unit+chart+integration+faults";
 const ALL_WELL: Readonly<Record<string, Part>> = {
-  unit: passing(8),
-  "chart+integration+faults": passing(8),
+  [ALL]: passing(16),
   e2e: passing(3),
 };
 
@@ -87,29 +87,28 @@ exit $(cat ${root}/e2e.code)\n`,
 it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
   const { code, last, called } = await run(ALL_WELL);
   expect({ code, last }).toEqual({ code: 0, last: "19 passed, 0 failed" });
-  expect(called.slice(0, 4)).toEqual(["check", "programs", "unit full 1 6", "chart+integration+faults full 1 6"]);
+  expect(called.slice(0, 3)).toEqual(["check", "programs", `${ALL} full 1 6`]);
   // At the same time.
-  expect(called.slice(4).toSorted()).toEqual(["test/e2e/main.ts", "test:api-fuzz"]);
+  expect(called.slice(3).toSorted()).toEqual(["test/e2e/main.ts", "test:api-fuzz"]);
 });
 
 it("runs the default tier without the parts that take long, and the rest with all that it left out", async () => {
-  const short = await run({ unit: passing(8), "chart+integration": passing(2) }, {}, "default");
+  const short = await run({ "unit+chart+integration": passing(10) }, {}, "default");
   expect(short).toMatchObject({ code: 0, last: "10 passed, 0 failed" });
-  expect(short.called).toEqual(["check", "programs", "unit default 0 6", "chart+integration default 0 6"]);
+  expect(short.called).toEqual(["check", "programs", "unit+chart+integration default 0 6"]);
   await rm(join(root, "called"));
-  const rest = await run({ "unit+chart+integration+faults": passing(8), e2e: passing(3) }, {}, "rest");
+  const rest = await run({ [ALL]: passing(8), e2e: passing(3) }, {}, "rest");
   expect(rest).toMatchObject({ code: 0, last: "11 passed, 0 failed" });
-  expect(rest.called.slice(0, 2)).toEqual(["programs", "unit+chart+integration+faults rest 1 6"]);
+  expect(rest.called.slice(0, 2)).toEqual(["programs", `${ALL} rest 1 6`]);
 });
 
 /** As times-reporter.ts writes it. */
 const times = (isCut: boolean, ...files: readonly [file: string, state: string][]) =>
   JSON.stringify({ isCut, files: files.map(([file, state]) => ({ file, seconds: 1, state })) });
-const REST = "unit+chart+integration+faults";
 
 it("runs of the rest what the budget suffices for, first what waited longest, and names what is left out", async () => {
-  await writeFile(join(root, `${REST}.times.json`), times(false, ["test/faults/story.test.ts", "passed"]));
-  const rest = { [REST]: passing(8), e2e: passing(3) };
+  await writeFile(join(root, `${ALL}.times.json`), times(false, ["test/faults/story.test.ts", "passed"]));
+  const rest = { [ALL]: passing(8), e2e: passing(3) };
   const { code, out, called } = await run(rest, {}, "rest", "--budget", "0s");
   expect({ code, called }).toEqual({ code: 0, called: ["scripts/test-run/again.ts"] });
   expect(out).toMatch(/LEFT OUT, the budget of 0 s does not suffice for \d+ test files:\n {2}\S+\.test\.ts \(/);
@@ -122,21 +121,21 @@ it("runs of the rest what the budget suffices for, first what waited longest, an
 });
 
 it("is red when the changed test files fail when they run again", async () => {
-  const rest = { [REST]: passing(8), e2e: { ...passing(3), code: 1 } };
+  const rest = { [ALL]: passing(8), e2e: { ...passing(3), code: 1 } };
   expect(await run(rest, {}, "rest", "--budget", "0s")).toMatchObject({ code: 1, last: "0 passed, 1 failed" });
 });
 
 it("says of a file that failed whether it fails again, with the settings of its tier", async () => {
-  const failing: Part = { report: { numPassedTests: 8, testResults: [] }, code: 1 };
+  const failing: Part = { report: { numPassedTests: 16, testResults: [] }, code: 1 };
   for (const [again, words] of [
     [1, "fails again"],
     [0, "is FLAKY: it passed when it ran once more"],
   ] as const) {
     await writeFile(
-      join(root, "unit.times.json"),
+      join(root, `${ALL}.times.json`),
       times(false, ["src/a.test.ts", "failed"], ["src/b.test.ts", "passed"]),
     );
-    const { code, out, called } = await run({ ...ALL_WELL, unit: failing, "once-more": { code: again } });
+    const { code, out, called } = await run({ ...ALL_WELL, [ALL]: failing, "once-more": { code: again } });
     expect({ code, called: called.at(-1) }).toEqual({ code: 1, called: "once-more  1 6" });
     expect(out).toContain(`\n  src/a.test.ts ${words}\n`);
     expect(out).not.toContain("src/b.test.ts");
@@ -147,7 +146,7 @@ it("records a green full run of a commit, and of no other tree", async () => {
   const git = (...args: readonly string[]) =>
     execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.test", ...args], { cwd: root });
   await writeFile(
-    join(root, "unit.times.json"),
+    join(root, `${ALL}.times.json`),
     times(false, ["src/a.test.ts", "passed"], ["src/b.test.ts", "skipped"]),
   );
   git("init", "--quiet");
@@ -186,10 +185,10 @@ it("tells where the time went: each part, and its ten slowest files", async () =
     endTime: 1_000 + n * 500,
     assertionResults: [],
   }));
-  const { out } = await run({ ...ALL_WELL, unit: { report: { numPassedTests: 8, testResults }, code: 0 } });
+  const { out } = await run({ ...ALL_WELL, [ALL]: { report: { numPassedTests: 16, testResults }, code: 0 } });
   const [, times = ""] = out.split("── where the time went ──\n");
   expect(times).toMatch(
-    /^ +[\d.]+ s {2}check\n +[\d.]+ s {2}programs\n +[\d.]+ s {2}unit\n +5\.5 s {2}src\/11\.test\.ts\n/,
+    /^ +[\d.]+ s {2}check\n +[\d.]+ s {2}programs\n +[\d.]+ s {2}unit\+chart\+integration\+faults\n +5\.5 s {2}src\/11\.test\.ts\n/,
   );
   expect(times.match(/src\/\d+\.test\.ts/g)).toHaveLength(10);
 });
@@ -204,7 +203,7 @@ it("shows of two parts that run at the same time one after the other", async () 
 it("goes on after a failure, counts it once, and exits with 1", async () => {
   const failing: Part = {
     report: {
-      numPassedTests: 8,
+      numPassedTests: 16,
       testResults: [
         {
           name: join(root, "src/a.test.ts"),
@@ -219,28 +218,28 @@ it("goes on after a failure, counts it once, and exits with 1", async () => {
     },
     code: 1,
   };
-  const { code, last, out } = await run({ ...ALL_WELL, unit: failing });
+  const { code, last, out } = await run({ ...ALL_WELL, [ALL]: failing });
   expect({ code, last }).toEqual({ code: 1, last: "19 passed, 2 failed" });
   expect(out).toContain(
-    "failed: unit\n  src/a.test.ts > a comes\n    expected 1\n      at a.ts\n  src/a.test.ts > a goes\n",
+    "failed: unit+chart+integration+faults\n  src/a.test.ts > a comes\n    expected 1\n      at a.ts\n  src/a.test.ts > a goes\n",
   );
 });
 
 it("counts a file that does not load as a failure", async () => {
   const unloaded: Part = {
     report: {
-      numPassedTests: 8,
+      numPassedTests: 16,
       testResults: [{ name: join(root, "a.ts"), status: "failed", message: "no module", assertionResults: [] }],
     },
     code: 1,
   };
-  const { code, last, out } = await run({ ...ALL_WELL, unit: unloaded });
+  const { code, last, out } = await run({ ...ALL_WELL, [ALL]: unloaded });
   expect({ code, last }).toEqual({ code: 1, last: "19 passed, 1 failed" });
-  expect(out).toContain("failed: unit\n  a.ts\n    no module\n");
+  expect(out).toContain("failed: unit+chart+integration+faults\n  a.ts\n    no module\n");
 });
 
 it("counts a part that dies without a report as a failure", async () => {
-  expect(await run({ ...ALL_WELL, unit: { code: 137 } })).toMatchObject({ code: 1, last: "11 passed, 1 failed" });
+  expect(await run({ ...ALL_WELL, [ALL]: { code: 137 } })).toMatchObject({ code: 1, last: "3 passed, 1 failed" });
 });
 
 it("counts a failed check as a failure, although it has no tests", async () => {
@@ -254,7 +253,7 @@ it("skips what the machine cannot run, loudly, and does not call it a failure", 
 });
 
 it("lets no other part be skipped", async () => {
-  expect(await run({ ...ALL_WELL, unit: { code: 77 } })).toMatchObject({ code: 1, last: "11 passed, 1 failed" });
+  expect(await run({ ...ALL_WELL, [ALL]: { code: 77 } })).toMatchObject({ code: 1, last: "3 passed, 1 failed" });
 });
 
 it("counts failed stories as failures", async () => {
