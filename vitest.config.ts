@@ -16,6 +16,8 @@ export default defineConfig({
     // It does nothing but in a full run, which records what each file covers.
     setupFiles: ["scripts/test-run/coverage/coverage-setup.ts"],
     sequence: { sequencer: Sequencer },
+    // vitest's own second is too short for a machine that is busy with other work.
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       {
         extends: true,

@@ -15,6 +15,8 @@ afterEach(() => {
 });
 
 const never = new AbortController().signal;
+/** Of a test that starts clusters itself: as long as `useCluster` gives one. */
+const STARTS = { timeout: 600_000 } as const;
 
 const API = "admissionregistration.k8s.io/v1";
 
@@ -151,7 +153,7 @@ describe("a cluster without controllers", () => {
   });
 });
 
-it("runs beside another one, and stops without leaving a process or a folder", async () => {
+it("runs beside another one, and stops without leaving a process or a folder", STARTS, async () => {
   const [one, other] = await Promise.all([startCluster(), startCluster()]);
   const pids = [one, other].flatMap(({ programs }) => [programs.etcd.pid, programs.apiserver.pid]);
   expect(one.server).not.toBe(other.server);
@@ -160,7 +162,7 @@ it("runs beside another one, and stops without leaving a process or a folder", a
   expect([one.dir, other.dir].map((dir) => existsSync(dir))).toEqual([false, false]);
 });
 
-it("says what a program wrote when it does not start, and leaves nothing behind", async () => {
+it("says what a program wrote when it does not start, and leaves nothing behind", STARTS, async () => {
   const temporary = await mkdtemp(join(tmpdir(), "sallyport-test-"));
   vi.stubEnv("TMPDIR", temporary);
   onTestFinished(() => rm(temporary, { recursive: true }));
@@ -170,7 +172,7 @@ it("says what a program wrote when it does not start, and leaves nothing behind"
   expect(await readdir(temporary)).toEqual([]);
 });
 
-it("takes its programs and its folder with it when its process is killed", async () => {
+it("takes its programs and its folder with it when its process is killed", STARTS, async () => {
   const script = `
     const { startCluster } = await import(${JSON.stringify(`${import.meta.dirname}/cluster.ts`)});
     const { dir, programs } = await startCluster();
@@ -183,7 +185,7 @@ it("takes its programs and its folder with it when its process is killed", async
   const { dir, pids } = JSON.parse(line) as { dir: string; pids: number[] };
   expect(pids.map(isAlive)).toEqual([true, true]);
   parent.kill("SIGKILL");
-  await expect.poll(() => [...pids.map(isAlive), existsSync(dir)], { timeout: 60_000 }).toEqual([false, false, false]);
+  await expect.poll(() => [...pids.map(isAlive), existsSync(dir)]).toEqual([false, false, false]);
 });
 
 describe("a cluster with controllers and simulated nodes", () => {

@@ -161,13 +161,10 @@ describe.each(TRANSPORTS)("through %s, a server that misbehaves gets a clear err
   it.each(CASES)("%s", async (_, behave, expected) => {
     const { url } = await listening(behave);
     const client = clientAt(url, { maxResponseBytes: 200_000, ...through() });
-    const started = performance.now();
     const error = await failure(client.things.safe({}, forever));
     expect(error).toMatchObject(expected);
     expect(error.requestId).toMatch(/^[0-9a-f-]{36}$/);
     expect(JSON.stringify([error.message, error.context, error.stack, String(error.cause)])).not.toContain(KEY);
-    // A hundred times its own limit, for slow machines.
-    expect(performance.now() - started).toBeLessThan(30_000);
   });
 
   it.each<[string, (request: string) => string]>([

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { isLabelSelector } from "./label-selector.ts";
+import { cpuMs } from "./testing/cpu-time.ts";
 
 test.each([
   "app=web",
@@ -37,10 +38,10 @@ test.each([
 });
 
 test("a long text that is none is refused in no time", () => {
-  const startedMs = performance.now();
+  const startedMs = cpuMs();
   expect(isLabelSelector(`a in (${"a,".repeat(500)}`)).toBe(false);
   expect(isLabelSelector(`${" ".repeat(1_000)}!`)).toBe(false);
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(cpuMs() - startedMs).toBeLessThan(1_000);
 });
 
 test.each([
@@ -53,8 +54,8 @@ test.each([
   `${"a in (b)      ,".repeat(60)}-`,
   `a=${" ".repeat(1_000)}-`,
   `a in (${" ".repeat(1_000)}-`,
-])("spaces between commas can be read in one way only: %j", { timeout: 5_000 }, (text) => {
-  const startedMs = performance.now();
+])("spaces between commas can be read in one way only: %j", (text) => {
+  const startedMs = cpuMs();
   expect(isLabelSelector(text)).toBe(false);
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(cpuMs() - startedMs).toBeLessThan(1_000);
 });

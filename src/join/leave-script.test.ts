@@ -54,7 +54,7 @@ function drainIs(status: MachineDrainStatus): void {
   if (drain === undefined) throw new Error("no drain");
   world.drains.set(drain.metadata.name, { ...drain, status });
 }
-const isAsked = () => expect.poll(() => world.drains.size, { timeout: 20_000 }).toBe(1);
+const isAsked = () => expect.poll(() => world.drains.size).toBe(1);
 
 interface Leaving {
   /** What it has said so far. */
@@ -89,11 +89,11 @@ describe.each(SHELLS.map((shell) => [shell.join(" "), shell] as const))("under %
     async () => {
       const { ended, said } = leave(["--deadline", "30"], shell);
       await isAsked();
-      await expect.poll(said, { timeout: 20_000 }).toContain("waits for the customer");
+      await expect.poll(said).toContain("waits for the customer");
       const blocker = { reason: "pod-disruption-budget" as const, workload: "shop/deployment/api", pods: [], count: 2 };
       const blockers = [{ ...blocker, message: "raise maxUnavailable\u001b[2J", since: "2026-01-01T00:00:00Z" }];
       drainIs({ state: "Blocked", left: "2/9", deadlineAt: "2026-01-01T00:30:00Z", blockers });
-      await expect.poll(said, { timeout: 20_000 }).toContain("2/9 pods are left, deadline 2026-01-01T00:30:00Z");
+      await expect.poll(said).toContain("2/9 pods are left, deadline 2026-01-01T00:30:00Z");
       await expect.poll(said).toContain("  shop/deployment/api (2): pod-disruption-budget: raise maxUnavailable[2J\n");
       expect(box.has("systemctl.log")).toBe(false);
       drainIs({ state: "Drained" });
@@ -124,7 +124,7 @@ test(
   async () => {
     const { ended, said } = leave();
     await isAsked();
-    await expect.poll(said, { timeout: 20_000 }).toContain("waits for the customer");
+    await expect.poll(said).toContain("waits for the customer");
     world.drains.clear();
     expect([await ended, said()]).toEqual([17, expect.stringContaining("the drain was deleted")]);
     expect(box.has("systemctl.log")).toBe(false);

@@ -86,8 +86,8 @@ const joinNow = (...args: readonly string[]): Promise<Ended> => run(["--token-fi
 
 /** The customer lets it in, and the cluster signs the request that the machine made. */
 async function letIn(): Promise<void> {
-  await expect.poll(() => world.joins.size, { timeout: 20_000 }).toBe(1);
-  await expect.poll(() => world.heads.at(-1), { timeout: 20_000 }).toContain("?seen=Waiting");
+  await expect.poll(() => world.joins.size).toBe(1);
+  await expect.poll(() => world.heads.at(-1)).toContain("?seen=Waiting");
   const [join] = world.joins.values();
   if (join === undefined) throw new Error("no join");
   world.report(join.metadata.name, { state: "Approved" }, { approved: true });
@@ -239,7 +239,7 @@ describe("a machine that asks", () => {
     "and is refused by the customer says their words",
     async () => {
       const ended = joinNow();
-      await expect.poll(() => world.joins.size, { timeout: 20_000 }).toBe(1);
+      await expect.poll(() => world.joins.size).toBe(1);
       const [join] = world.joins.values();
       world.report(join?.metadata.name ?? "", { state: "Denied" }, { deniedReason: "not our box" });
       expect(await ended).toEqual({ code: 17, out: expect.stringContaining("not our box") });
@@ -253,7 +253,7 @@ describe("a machine that asks", () => {
     async () => {
       const { pools } = world;
       const first = joinNow();
-      await expect.poll(() => world.heads.at(-1), { timeout: 20_000 }).toContain("?seen=Waiting");
+      await expect.poll(() => world.heads.at(-1)).toContain("?seen=Waiting");
       world.pools = [];
       await letIn();
       expect(await first).toEqual({ code: 17, out: expect.stringContaining("MachinePool workers was deleted") });
@@ -301,7 +301,7 @@ describe("a machine that asks", () => {
     "and whose certificate has run out meanwhile is told so, and keeps the files that it has",
     async () => {
       const ended = joinNow();
-      await expect.poll(() => world.joins.size, { timeout: 20_000 }).toBe(1);
+      await expect.poll(() => world.joins.size).toBe(1);
       const [made] = world.joins.values();
       const key = createPrivateKey(box.read("var/lib/sallyport/machine/key.pem"));
       const subject = distinguishedName("system:node:m-1", ["system:nodes"]);

@@ -40,11 +40,9 @@ describe.skipIf(postgres === undefined)("two replicas on one PostgreSQL", () => 
       key,
       body: { ...deployment, managerId: manager.id },
     });
-    const committedMs = performance.now();
     expect(created.status, JSON.stringify(created.body)).toBe(201);
+    // One that ends by itself, after its 30 s, names nothing.
     expect((await held).body.topics).toEqual([{ topic: "deployments", deploymentId: created.body.deployment.id }]);
-    // Far from the 30 s after which it would have ended by itself.
-    expect(performance.now() - committedMs).toBeLessThan(20_000);
   });
 
   it("an Idempotency-Key is one on both", async () => {

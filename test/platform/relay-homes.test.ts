@@ -52,7 +52,6 @@ describe.skipIf(postgres === undefined)("three processes of the platform on one 
     await Promise.all([client.paired(1), tunnel.paired(1)]);
     client.send("in;");
     expect(await tunnel.received(3)).toBe("in;");
-    const killedMs = performance.now();
     await home.program.kill("SIGKILL");
     // The third one holds the tunnel's socket, and ends it with the home's.
     expect(await Promise.all([client.closed, tunnel.closed])).toEqual([1006, 1006]);
@@ -66,7 +65,6 @@ describe.skipIf(postgres === undefined)("three processes of the platform on one 
     };
     const again = [await comesBack("attach", other), await comesBack("tunnel", third)] as const;
     await Promise.all(again.map((peer) => peer.paired(1)));
-    expect(performance.now() - killedMs).toBeLessThan(60_000);
     again[0].send("on;");
     again[1].send("out;");
     expect([await again[1].received(3), await again[0].received(4)]).toEqual(["on;", "out;"]);

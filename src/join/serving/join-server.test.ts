@@ -231,14 +231,22 @@ describe("an attacker", () => {
     await expect.poll(() => world.rejected).toEqual(["handshake", "handshake"]);
   });
 
-  test("who sends a head slowly is cut within seven seconds", async () => {
-    const slow = connectTls({ port: world.port, host: "127.0.0.1", rejectUnauthorized: false });
-    slow.on("error", () => undefined).write("GET /v1/hello HTTP/1.1\r\n");
-    const begun = performance.now();
-    await new Promise((resolve) => slow.on("close", resolve).resume());
-    expect(performance.now() - begun).toBeLessThan(8_000);
+  test("who sends a head slowly is cut, and before one who sends a body slowly", async () => {
+    const slow = (words: string) => {
+      const socket = connectTls({ port: world.port, host: "127.0.0.1", rejectUnauthorized: false });
+      socket.on("error", () => undefined).write(words);
+      return { socket, closed: new Promise((resolve) => socket.on("close", resolve).resume()) };
+    };
+    const body = slow(
+      `POST /v1/join HTTP/1.1\r\nhost: a\r\nauthorization: Join ${TOKEN}\r\ncontent-length: 9\r\n\r\n{`,
+    );
+    const head = slow("GET /v1/hello HTTP/1.1\r\n");
+    await head.closed;
     expect(world.rejected).toEqual(["slow"]);
-  }, 15_000);
+    expect(body.socket.destroyed).toBe(false);
+    await body.closed;
+    expect(world.rejected).toEqual(["slow", "slow"]);
+  });
 
   test("who replays a machine's join gets a certificate for a key that only the machine has", async () => {
     const first = await ask();
@@ -251,11 +259,12 @@ describe("an attacker", () => {
 });
 
 test("a stop answers what waits", async () => {
+  await world.close();
+  // On a clock that stands still neither its own end nor the grace of the stop comes.
+  world = await JoinWorld.start(new FakeClock());
   const { uid } = (await ask()).json;
   const polled = world.ask("GET", `/v1/join/${uid}?seen=Waiting`);
   await expect.poll(() => world.heads.at(-1)).toContain(uid ?? "-");
-  const begun = performance.now();
   await world.close();
   expect([200, 503]).toContain((await polled).status);
-  expect(performance.now() - begun).toBeLessThan(2_000);
 });

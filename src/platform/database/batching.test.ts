@@ -46,7 +46,7 @@ it("sends in one piece what is written in one tick, and waits for no other", asy
   received.on("data", (piece) => pieces.push(piece.toString()));
   for (const words of [["begin;", "select;"], ["commit;"]]) {
     for (const word of words) socket.write(word);
-    await vi.waitFor(() => expect(pieces.join("")).toContain(words.at(-1)));
+    await expect.poll(() => pieces.join("")).toContain(words.at(-1));
   }
   expect(pieces.join("")).toBe("begin;select;commit;");
   expect([together.mock.calls.length, alone.mock.calls.length]).toEqual([1, 1]);

@@ -147,7 +147,7 @@ test.each<[string, boolean, () => Buffer]>([
   const attack = bytes();
   socket.write(name.startsWith("no HTTP/2") ? attack : Buffer.concat([OPENING, attack]));
   if (closes) {
-    await expect.poll(() => far.destroyed, { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => far.destroyed).toBe(true);
   } else {
     socket.resume();
     await once(socket, "data");

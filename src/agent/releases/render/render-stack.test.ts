@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from "vitest";
+import { cpuMs } from "../../../base/testing/cpu-time.ts";
 import { MAX_RENDER_PROBLEMS } from "./render-problem.ts";
 import { type RenderRequest, renderStack } from "./render-stack.ts";
 import { type GoldenCase, requestOf, resource } from "./testing/golden-cases.ts";
@@ -230,12 +231,12 @@ describe("limits", () => {
       variables(
         ...Array.from({ length: count }, (_, n) => ({ name: `A${n}`, value: "x".repeat(10_000), type: "plain" })),
       );
-    const began = performance.now();
+    const began = cpuMs();
     expect(told(workers, large(1_000))).toEqual([
       "TOO_LARGE stack.resources: make more than 921600 bytes, which are the most",
     ]);
     // All of it would be 1.5 GB.
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(cpuMs() - began).toBeLessThan(5_000);
   });
 
   it("of problems", () => {
@@ -264,9 +265,9 @@ test("thousands of resources that make nothing and need each other take a bounde
       resource({ id: id(n), type: "ai" }, n === 0 ? [] : [id(n - 1), id(0)]),
     ]),
   );
-  const began = performance.now();
+  const began = cpuMs();
   expect(told(chain)).toEqual([]);
-  expect(performance.now() - began).toBeLessThan(5_000);
+  expect(cpuMs() - began).toBeLessThan(5_000);
 });
 
 test("keys of prototypes are keys as others", () => {

@@ -293,11 +293,9 @@ onEachDatabase("the kernel", (world) => {
       const { cursor } = (await work({})).body;
       const held = work({ cursor, wait: 30 });
       const deploymentId = await site.deploy("one");
-      const createdMs = performance.now();
       const { body } = await held;
+      // One that ends by itself, after its 30 s, names nothing.
       expect(body.topics).toEqual([{ topic: "deployments", deploymentId }]);
-      // Far from the 30 s after which it would have ended by itself.
-      expect(performance.now() - createdMs).toBeLessThan(20_000);
       expect((await work({ cursor: body.cursor })).body.topics).toEqual([]);
     });
 

@@ -32,7 +32,7 @@ onEachDatabase("a deployment that its manager serves no longer", (world) => {
       sweep = world.platform.sweep();
       const waits = sql<{ waits: boolean }>`
         select exists (select from pg_locks where not granted and relation = 'events'::regclass) as waits`;
-      await expect.poll(async () => (await waits.execute(db)).rows[0]?.waits, { timeout: 20_000 }).toBe(true);
+      await expect.poll(async () => (await waits.execute(db)).rows[0]?.waits).toBe(true);
       const changed = await patch(vendor, manager.id, { deploymentGroupId: other.groupId });
       expect(changed.status, JSON.stringify(changed.body)).toBe(200);
     });
