@@ -25,6 +25,7 @@ export default defineConfig({
           name: "unit",
           include: [...filesOf("unit", tier)],
           globalSetup: DATABASES,
+          setupFiles: ["src/base/testing/default-runs.ts"],
           // A worker loads the modules, compiles the route table and PGlite once and not for each of four hundred files.
           isolate: false,
           // For what hangs. A machine that is busy with other work takes ten times as long as a quiet one.

@@ -55,7 +55,7 @@ const DEFAULT: Readonly<Record<Project, (file: string) => boolean>> = {
 };
 
 /** What a file imports whose tests a full run has more of: longer ones, more runs of a property, a second database. */
-const LONGER_IN_FULL = /\/testing\/(full|harness)\.ts"/;
+const LONGER_IN_FULL = /\/testing\/(full|harness|model-step)\.ts"|from "fast-check"/;
 
 /** "rest" is what a full run has beyond the default tier: other files, and files that are longer in it. */
 export type Tier = "default" | "rest" | "full";

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import Type from "typebox";
 import { afterEach, describe, expect, test } from "vitest";
+import { runs } from "../base/testing/runs.ts";
 import { routes } from "../contract/wire/route.ts";
 import { Page, Strict } from "../contract/wire/schema.ts";
 import { address } from "./address.ts";
@@ -565,7 +566,7 @@ describe("addresses", () => {
         expect(url.searchParams.getAll("q")).toEqual(list);
         expect(url.hash).toBe("");
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

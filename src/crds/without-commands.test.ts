@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../base/testing/runs.ts";
 import { holdsCommand, withoutCommands } from "./without-commands.ts";
 
 describe("what agent and operator write", () => {
@@ -77,7 +78,7 @@ describe("what agent and operator write", () => {
           expect(withoutCommands(clean)).toBe(clean);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });

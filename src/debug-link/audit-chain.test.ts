@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../base/testing/runs.ts";
 import { AUDIT_TYPES, chainLine, chainStart, intactPart, verifyAudit } from "./audit-chain.ts";
 
 const AT = new Date("2026-01-01T12:00:00Z");
@@ -36,7 +37,7 @@ test("property: every edit of a byte is found", () => {
       text[at % text.length] = (text[at % text.length] ?? 0) ^ change;
       expect(verifyAudit(text, head).problems).not.toEqual([]);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -141,7 +142,7 @@ test("property: with the head, no other file than the one that was written is wh
       expect(found.length === 0 && beyond === 0, name).toBe(changed.equals(text));
       if (!changed.equals(text)) seen.add(name);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
   expect(seen.size).toBe(10);
 });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { runs } from "../base/testing/runs.ts";
 import type { EpochStream } from "./epoch-stream.ts";
 import { FakeRelay } from "./testing/fake-relay.ts";
 import { streamPair } from "./testing/stream-pair.ts";
@@ -28,7 +29,7 @@ it("bytes arrive as they were written, however they are cut and whoever pauses",
         for (const socket of sockets) socket.terminate();
       }
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
 

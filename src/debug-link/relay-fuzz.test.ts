@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { WebSocket } from "ws";
 import { FakeClock } from "../base/testing/fake-clock.ts";
+import { runs } from "../base/testing/runs.ts";
 import type { EpochStream } from "./epoch-stream.ts";
 import { RelaySocket, type SocketEnd } from "./relay-socket.ts";
 import { FakeRelay, say } from "./testing/fake-relay.ts";
@@ -86,7 +87,7 @@ test("property: whatever the relay says, a side is served by the next connection
       // Epochs grow, or the side has refused: an old one is never begun again.
       expect(clock.pending).toBe(0);
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
   const next = await connected();
   say(next.socket, { type: "peer", epoch: 1 });
@@ -110,7 +111,7 @@ test("property: bytes that are no WebSocket end the connection, and nothing else
       expect(met.streams.every(({ destroyed }) => destroyed)).toBe(true);
       expect(clock.pending).toBe(0);
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 

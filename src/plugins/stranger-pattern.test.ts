@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../base/testing/runs.ts";
 import { PatternJudge } from "./stranger-pattern.ts";
 
 const fault = (pattern: string) => new PatternJudge().fault(pattern);
@@ -85,7 +86,7 @@ describe("a stranger's pattern", () => {
         if (fault(source) !== undefined) return;
         expect(matches(source, given)).toBe(new RegExp(source, "u").test(given));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
+import { runs } from "../../src/base/testing/runs.ts";
 import { type PluginRule, rulesIssues } from "../../src/plugins/rules.ts";
 import { TIERS, type Tier } from "../../src/plugins/words.ts";
 import { CHART, useHelm } from "./use-helm.ts";
@@ -93,7 +94,7 @@ test("the chart judges each right as all others do, alone and among others, in t
   for (const name of ["_plugins.tpl", "_plugin-rules.tpl"])
     await cp(join(CHART, "templates", name), join(folder, "templates", name));
   const seed = Date.now();
-  const operations = [...EACH_RIGHT, ...fc.sample(OPERATION, { seed, numRuns: 150 })];
+  const operations = [...EACH_RIGHT, ...fc.sample(OPERATION, { seed, numRuns: runs(150) })];
   const values = join(folder, "values.json");
   await writeFile(values, JSON.stringify({ operations }));
   const { stdout, stderr } = await helm.run(["template", "judge", folder, "--values", values]);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { afterAnswer, type ReleaseRecord, readWantedRelease } from "../../src/agent/releases/release-record.ts";
 import { nextReleaseStep } from "../../src/agent/releases/release-step.ts";
+import { runs } from "../../src/base/testing/runs.ts";
 import {
   DEPLOYMENT_STATUSES,
   type DeploymentState,
@@ -339,6 +340,33 @@ const act = fc.oneof(
   ),
 );
 
+/** Each step is seen by the agent, and told. */
+const steps = (...picks: readonly number[]): Act[] =>
+  picks.flatMap((pick): Act[] => [(model) => model.list(), (model) => model.operate(pick), (model) => model.report()]);
+const settled: Act = (model) => model.settle(true);
+const cleanedUp: Act = (model) => model.delete("cleanup");
+
+/** One to each status in which something has failed or waits: chance alone does not come to all of them in every run. */
+const WAYS: Readonly<Partial<Record<DeploymentStatus, readonly Act[]>>> = {
+  "preflights-failed": [(model) => model.report(), ...steps(0, 2)],
+  "initial-setup-failed": [(model) => model.report(), ...steps(0, 1, 1)],
+  "provisioning-failed": [(model) => model.report(), ...steps(0, 1, 0, 3)],
+  "waiting-for-machines": [(model) => model.report(), ...steps(0, 1, 0, 0, 3, 3)],
+  "refresh-failed": [settled, (model) => model.drift(), (model) => model.report()],
+  "update-failed": [settled, (model) => model.target(releaseOf(1)), ...steps(0, 0, 2)],
+  "delete-failed": [settled, cleanedUp, ...steps(0, 0, 2, 0)],
+  "teardown-required": [settled, cleanedUp, settled],
+  deleted: [settled, (model) => model.delete("detach"), settled],
+};
+
+test.each(Object.entries(WAYS))("comes to %s", (status, acts) => {
+  const reached = new Set<DeploymentStatus>();
+  const model = new Model("push", true, true, reached);
+  model.list();
+  for (const each of acts) each(model);
+  expect([...reached]).toContain(status);
+});
+
 test("the platform never says more of a release than its rollouts have come to, and both come to rest", () => {
   const reached = new Set<DeploymentStatus>(["pending"]);
   fc.assert(
@@ -354,7 +382,7 @@ test("the platform never says more of a release than its rollouts have come to, 
         model.settle(true);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500), examples: Object.values(WAYS).map((acts) => ["push", true, true, [...acts]]) },
   );
   // No agent says that a deployment is beyond help, or that what a person has to take away could not be taken away.
   const others: readonly DeploymentStatus[] = ["error", "teardown-failed"];

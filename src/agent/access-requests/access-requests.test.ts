@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import type { DecisionReport, PendingRequest, ReportResult } from "../../contract/access-requests/access-relay.ts";
 import { objectName } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
@@ -243,7 +244,7 @@ describe("access requests", () => {
           if (state === undefined) expect(entry?.materialized).toBe(true);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

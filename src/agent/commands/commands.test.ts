@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Logger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import type { Command } from "../../contract/operations/commands.ts";
 import { objectName } from "../../crds/group.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
@@ -280,7 +281,7 @@ describe("commands", () => {
         }
         expect([...world.creations.values()].every((count) => count === 1)).toBe(true);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import type { DebugSessionState } from "../../contract/debug-sessions/debug-sessions.ts";
 import { objectName } from "../../crds/group.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
@@ -193,6 +194,6 @@ test("wherever the agent dies and whatever is away, there is one object, and its
         expect(world.creations).toBe(1);
       },
     ),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

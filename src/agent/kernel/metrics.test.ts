@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { ERRORS } from "../../contract/wire/errors.ts";
 import { agentMetrics } from "./metrics.ts";
 
@@ -41,7 +42,7 @@ test("every series is there from the start, and a hostile platform makes no more
         metrics.commandEnded("FAILED", code);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
   expect(await seriesOf(registry)).toEqual(before);
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { settle } from "../../base/testing/settle.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { Interner } from "../../kube/projection/interner.ts";
@@ -185,6 +186,6 @@ test("whatever gets sick, in no minute are there more than thirty lists", async 
       }
       await all.end();
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });

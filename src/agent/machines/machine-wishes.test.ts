@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import type { MachineAction } from "../../contract/machines/machines.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import { context, DEPLOYMENT, kubeError, NAMESPACE } from "../testing/sample.ts";
@@ -490,7 +491,7 @@ test("however the agent crashes, the last wish holds: one drain at most, never o
       if (isWanted) expect(Date.parse(drains[0]?.deadlineAt ?? "")).toBe(Date.parse(at(minute)));
       expect(world.objects.has("mine")).toBe(true);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });
 
@@ -534,6 +535,6 @@ test("however the agent and reports are lost, a drain that a person deletes afte
       expect(world.specs).toHaveLength(ended === revision ? 0 : 1);
       expect(world.answer?.wish?.state).toBe(ended === revision ? "deleted" : "passed-on");
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { heartbeatFits, rowFits } from "../../contract/resources/fits.ts";
 import { KUBERNETES_DATA, ObservedResource, ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
 import { cronJobShape, jobShape, persistentVolumeClaimShape } from "../../kube/projection/batch-shapes.ts";
@@ -97,7 +98,7 @@ test("whatever an object says, its row and its heartbeat are taken by the platfo
     fc.property(all, (observation) => {
       expect(issuesOf(observation)).toEqual([]);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

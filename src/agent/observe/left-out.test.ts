@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { FEWEST_WALKS, runs } from "../../base/testing/runs.ts";
 import { ID, World } from "../testing/reported-world.ts";
 import { ToldPlatform } from "../testing/told-platform.ts";
 import { Ledger } from "./ledger.ts";
@@ -147,7 +148,7 @@ describe("of more objects than the platform keeps", () => {
         await world.report();
         expect([world.rows(), world.platform.resends]).toEqual([told, 0]);
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20, FEWEST_WALKS) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { Cache } from "../../kube/cache/cache.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { Interner } from "../../kube/projection/interner.ts";
@@ -255,7 +256,7 @@ test("each list is told as what the agent can see of it, whatever happens to its
       };
       await fc.asyncModelRun(() => ({ model: twin, real: new Real() }), run);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import type { ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
 import { HiddenNames } from "../names/names.ts";
 import { ID, SCOPE, World } from "../testing/reported-world.ts";
@@ -263,7 +264,7 @@ describe("what is told of a deployment", () => {
           expect(told.replicas?.ready).toBe(counts.ready);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { choiceOf, placeOf } from "./row-choice.ts";
 
 const row = fc.record({ rank: fc.nat(4), bytes: fc.integer({ min: 1, max: 50 }), name: fc.string({ maxLength: 6 }) });
@@ -22,7 +23,7 @@ test("what is chosen is within the room, and as much as fits of the worst", () =
       }
       expect(chosen).toEqual(expected);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

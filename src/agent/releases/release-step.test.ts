@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import { objectName } from "../../crds/group.ts";
 import type { Rollout, RolloutState, RolloutStatus } from "../../crds/kinds/rollout.ts";
@@ -507,7 +508,7 @@ test("with any facts, nothing is made twice or without the lease, and a rollout'
         }
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { CLOSE_REASONS } from "./debug-sessions.ts";
 import { readRelayFrame, readSideFrame } from "./relay-frames.ts";
 
@@ -55,7 +56,7 @@ test("property: no text throws, and what is read has one of the known types", ()
         if (frame !== undefined) expect(["peer", "gone", "until", "close", "ready"]).toContain(frame.type);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

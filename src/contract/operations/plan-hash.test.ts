@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { canonicalJson, type Plan, planHash } from "./plan-hash.ts";
 
 const vector: Plan = {
@@ -46,7 +47,7 @@ describe("canonical JSON", () => {
         expect(canonicalJson(JSON.parse(text))).toBe(text);
         expect(canonicalJson(reversedKeys(value))).toBe(text);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

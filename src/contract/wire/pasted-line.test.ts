@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { isTypedWord, NAMESPACE, pastedLine, RESOURCE_PLURAL, TYPED_NAME, TYPED_URL } from "./pasted-line.ts";
 
 /** The words as a shell takes them: each line is the arguments of one `show`. */
@@ -63,7 +64,7 @@ describe("a line to be pasted", () => {
         );
         for (const { word } of given) expect(word).toMatch(/^[A-Za-z0-9]/);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { isOpen } from "./open-cap.ts";
 import { OpenObjects } from "./open-objects.ts";
 
@@ -35,7 +36,7 @@ test("counts are those of a count by hand, whatever was told in whatever order",
         });
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

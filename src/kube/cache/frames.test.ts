@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { DecodeError } from "../projection/protobuf.ts";
 import { type FrameSplitter, JsonFrames, type OnFrame, ProtobufFrames } from "./frames.ts";
 
@@ -55,7 +56,7 @@ describe.each(formats)("$name frames", ({ frame, splitter, content }) => {
           expect(split(chunks)).toEqual(contents.map((each) => each.toString("hex")));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FEWEST_WALKS, runs } from "../../base/testing/runs.ts";
 import { scaledClock } from "../../base/testing/scaled-clock.ts";
 import { Client } from "../client/client.ts";
 import { type Connection, connect } from "../client/connection.ts";
@@ -215,7 +216,7 @@ describe.each(encodings)("an informer reading %s", (_, projection) => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60, FEWEST_WALKS) },
     );
   });
 });
@@ -345,7 +346,7 @@ describe("an informer", () => {
       for (const name of "defgh") world.server.remove(name);
       world.informer.retryNow();
       await vi.waitFor(() => expect(world.informer.store.size).toBe(3), { timeout: 60_000 });
-      await vi.waitFor(() => expect(world.informer.isTooLarge).toBe(false));
+      await expect.poll(() => world.informer.isTooLarge).toBe(false);
       // What grows beyond it later is dropped as well, and no listener hears that objects are gone.
       const { length } = world.changes;
       for (const name of "defgh") world.server.put(name, "Running");

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { settle } from "../../base/testing/settle.ts";
 import type { QueueMetrics, QueueState } from "../metrics/metrics.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -213,5 +214,5 @@ test("agrees with the naive queue on any sequence of calls", async () => {
     expect(isDrained).toBe(true);
     expect(clock.pending).toBe(0);
   });
-  await fc.assert(run, { numRuns: 200 }); // A failure prints its seed and the shortest sequence found.
+  await fc.assert(run, { numRuns: runs(200) }); // A failure prints its seed and the shortest sequence found.
 });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { judgeNodeRequest } from "./node-request.ts";
 
 // The openssl command makes the requests, as on a machine.
@@ -83,7 +84,7 @@ describe("a node's certificate request", () => {
         changed[at] = (changed[at] ?? 0) ^ mask;
         expect(verdict(changed)).not.toBe("good");
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { generateKeyPairSync, sign } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { wrap } from "./der.ts";
 import { judgeServingRequest, sameAddress } from "./serving-request.ts";
 
@@ -114,7 +115,7 @@ describe("a kubelet's request to serve", () => {
         const again = [...dnsNames.map(dns), ...addresses.map((each) => ip(...each.split(".").map(Number)))];
         expect(wrap(0xa0, attribute(extension(...again)))).toEqual(changed);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

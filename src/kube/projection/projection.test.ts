@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { bytesField, intField, mapField, textField, varint } from "../testing/protobuf-writer.ts";
 import { bool, entries, int, interned, list, map, microTime, optional, quantity, string, time } from "./field-types.ts";
 import { Interner } from "./interner.ts";
@@ -174,7 +175,7 @@ describe("a protobuf projection", () => {
       fc.property(messageBytes, (bytes) => {
         expect(decode(bytes)).toEqual(project(bytes));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -198,7 +199,7 @@ describe("a protobuf projection", () => {
           }
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 

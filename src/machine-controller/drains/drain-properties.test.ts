@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import { budget, drain, NODE, node, type PodWish, pod, requested, SYSTEM } from "../testing/drain-fixtures.ts";
 import { DrainTwin } from "../testing/drain-twin.ts";
@@ -114,7 +115,7 @@ test("a drain never evicts or deletes what it must leave, and deletes only by fo
         }
       }
     }),
-    { numRuns: 120 },
+    { numRuns: runs(120) },
   );
 });
 
@@ -135,7 +136,7 @@ test("wherever the process ends between two effects, the next one ends in the sa
         expect(cut.fingerprint()).toEqual(whole.fingerprint());
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 
@@ -162,7 +163,7 @@ test("deadlines only come nearer, whatever is asked for and whatever the pool sa
         last = deadlineAt;
       }
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 });
 
@@ -230,6 +231,6 @@ test("in the end only our own cordons are undone, and all of them; one drain at 
       expect(twin.node("m-2").spec.unschedulable).toBe(false);
       expect([...twin.nodes.values()].map(({ metadata }) => metadata.annotations)).toEqual([{}, {}]);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import type { MachineJoin, MachineJoinSpec } from "../../crds/kinds/machine-join.ts";
 import type { MachinePool, MachinePoolSpec } from "../../crds/kinds/machine-pool.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -445,7 +446,7 @@ describe("many joins", () => {
         expect(world.requests.size).toBe(2);
         expect(world.log.filter((word) => word === "Issued")).toHaveLength(2);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

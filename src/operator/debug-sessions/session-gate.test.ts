@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession, DebugSessionSpec, DebugSessionStatus } from "../../crds/kinds/debug-session.ts";
 import { BUILT_IN } from "../../crds/operations/catalog.ts";
@@ -199,6 +200,7 @@ describe("may it be opened", () => {
       },
       { requiredKeys: ["mode", "namespace", "clientKey"] },
     );
+    const openable = { mode: "exec", namespace: "shop", clientKey: KEY } as const;
     let opened = 0;
     fc.assert(
       fc.property(spec, spec, fc.boolean(), (asked, other, isSame) => {
@@ -212,9 +214,9 @@ describe("may it be opened", () => {
         expect({ mode: mine.spec.mode, params: paramsOf(mine) }).toEqual({ mode: planned.mode, params });
         expect(mine.spec.namespace).toBe("shop");
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000), examples: [[openable, openable, true]] },
     );
-    expect(opened).toBeGreaterThan(5);
+    expect(opened).toBeGreaterThan(0);
   });
 });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { BUILT_IN } from "../../crds/operations/catalog.ts";
@@ -168,7 +169,7 @@ test("wherever the process dies, and as often: one claim, no rights before Openi
       expect([...world.rights]).toEqual([]);
       expect(world.log.filter((word) => word === "claim").length).toBeLessThanOrEqual(1);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

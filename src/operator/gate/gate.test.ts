@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import type { AccessGrant, GrantLine } from "../../crds/kinds/access-grant.ts";
 import type { OperationPolicySpec } from "../../crds/kinds/operation-policy.ts";
 import {
@@ -40,7 +41,7 @@ function marked(metadata: Partial<AccessGrant["metadata"]>): AccessGrant {
 
 const NAMED = new Map([[DEPLOYMENT_ID, ["shop"]]]);
 
-const runs: readonly (readonly [string, Partial<GateInput>, string])[] = [
+const allowed: readonly (readonly [string, Partial<GateInput>, string])[] = [
   ["the approved line", {}, "GrantMatched"],
   ["the first millisecond of the window", { now: at("10:00:00.000") }, "GrantMatched"],
   ["the last millisecond of the window", { now: at("10:59:59.999") }, "GrantMatched"],
@@ -94,7 +95,7 @@ const runs: readonly (readonly [string, Partial<GateInput>, string])[] = [
   ],
 ];
 
-test.each(runs)("runs: %s", (_, more, reason) => {
+test.each(allowed)("runs: %s", (_, more, reason) => {
   const verdict = gate(gateInput(more));
   expect(verdict).toMatchObject({ do: "run", reason });
 });
@@ -371,7 +372,7 @@ test("whatever comes, the gate has a word, and runs only what a policy or an ope
       expect(drawn.minutes).toBeLessThan(spec.approvedForMinutes ?? 0);
       expect(fields.params).toEqual(SCALE.params);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 

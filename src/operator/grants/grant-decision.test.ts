@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { canonicalDigest } from "../../crds/canonical-digest.ts";
 import { grantAccount } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
@@ -468,6 +469,6 @@ test("whatever is edited and wherever we crash, a grant has one window, and what
         if (status?.state === "Approved") expect(stands).toBe(true);
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });

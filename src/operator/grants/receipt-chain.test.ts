@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { canonicalDigest } from "../../crds/canonical-digest.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
@@ -149,7 +150,7 @@ test("grants that end at once, two leaders, a crash at any write and a deletion:
         expectOneChain(store);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Clock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { grantAccount } from "../../crds/group.ts";
 import { acceptedOf } from "../../crds/kinds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
@@ -632,7 +633,7 @@ test("wherever the process dies, nothing runs twice, and both sides reach an end
         );
       },
     ),
-    { numRuns: 400 },
+    { numRuns: runs(400) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { boundedResult, MAX_RESULT_CHARS } from "./result.ts";
 
 const plain = (text: string): string => text;
@@ -52,6 +53,6 @@ test("whatever an operation returns, the API server can store it", () => {
         expect(JSON.parse(JSON.stringify(bounded))).toEqual(bounded);
       },
     ),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

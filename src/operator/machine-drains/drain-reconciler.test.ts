@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
 import type { OperationPolicySpec } from "../../crds/kinds/operation-policy.ts";
@@ -325,6 +326,6 @@ test("wherever the operator crashes, one line is used by one drain, and none is 
       }
       expect([world.said("a"), world.said("b")].toSorted()).toEqual(["False/NoGrant", "True/GrantMatched"]);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

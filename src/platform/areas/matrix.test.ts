@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { ROUTES } from "../../contract/table.ts";
 import { ROLES, type Role, scopeOf, WORKSPACE_ROLES } from "../../contract/wire/roles.ts";
 import type { Route } from "../../contract/wire/route.ts";
@@ -235,7 +236,7 @@ onEachDatabase("every route", (world) => {
           if (!unavailable(route, answer)) expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(500);
           if (answer.body?.code === "VALIDATION_ERROR") expect(answer.body.context.issues.length).toBeGreaterThan(0);
         }),
-        { numRuns: 15 },
+        { numRuns: runs(15, 3) },
       );
     });
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { isObjectKey, type ObjectStore } from "../ports/object-store.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
@@ -106,7 +107,7 @@ describe("an object folder's addresses", () => {
         expect(join("/folder", key)).toBe(`/folder/${key}`);
         expect(key).not.toMatch(/(^|\/)\.|\\|\0/);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

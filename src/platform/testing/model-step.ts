@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../base/testing/runs.ts";
 import type { Answer, World } from "./harness.ts";
 
 // For models: the routes against a naive twin, to both of which the same random things are done.
@@ -77,7 +78,7 @@ export function tellTheSame<Model extends object, Real>({ walk, known, steps }: 
   it("is the same for the routes and for the naive twin", { timeout: 300_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.commands(steps, { maxCommands: 40, size: "max" }), (walked) => walk(walked, new Set())),
-      { numRuns: 12 },
+      { numRuns: runs(12, FEWEST_WALKS) },
     );
   });
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { Spool } from "../spool/spool.ts";
 import { RecordingFile } from "./recording-file.ts";
 
@@ -104,7 +105,7 @@ test("property: wherever it was torn, whole lines stay, the cut is said, and has
       const torn = to - kept.length;
       expect(file().toString().includes(`${torn} bytes of an unfinished line were cut off`)).toBe(torn > 0);
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 

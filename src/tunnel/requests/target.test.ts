@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { parseTarget, queryValue, queryValues, toTarget, withValue } from "./target.ts";
 
 test.each([
@@ -58,7 +59,7 @@ test("property: a target goes up as it came, or not at all", () => {
       expect(new URL(text, "http://host").pathname).toBe(`/${target.segments.join("/")}`);
       expect(target.segments.some((each) => each === "" || each.includes("..") || each.includes("%"))).toBe(false);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { isTold, redactCommand } from "./redact-command.ts";
 
 test.each([
@@ -101,7 +102,7 @@ test("property: no space and no sign of a shell is ever taken out, nor more of a
       expect(found.map(signs)).toEqual(words.map((each, at) => (found[at] === "[redacted]" ? "" : signs(each))));
       for (const [at, each] of words.entries()) if (found[at] === "[redacted]") expect(each).not.toMatch(/\s/);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

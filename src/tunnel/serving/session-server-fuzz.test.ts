@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../base/testing/runs.ts";
 import { attackedProcess } from "../testing/attacked-process.ts";
 import {
   ended,
@@ -39,7 +40,7 @@ test("property: what is no ClientHello begins nothing, and the next epoch is ser
       await turns(5);
       expect(far.writableLength).toBeLessThan(1_000);
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
   expect(told).toEqual([]);
   expect(await statusOf(await engineerOf(server))).toBe(200);
@@ -75,7 +76,7 @@ test("property: no frames of an engineer's own making throw, and the next epoch 
         near.destroy();
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
   expect(await statusOf(await engineerOf(server))).toBe(200);
 });
@@ -127,7 +128,7 @@ test.each<[string, boolean, () => Buffer]>([
   // The attacker reads nothing: what the tunnel answers must not grow in its memory.
   socket.pause();
   socket.write(Buffer.concat([OPENING, bytes()]));
-  if (closes) await expect.poll(() => far.destroyed, { timeout: 5_000 }).toBe(true);
+  if (closes) await expect.poll(() => far.destroyed).toBe(true);
   else {
     // The tunnel's own settings and what it answered.
     socket.resume();

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { WebSocket } from "ws";
+import { runs } from "../../base/testing/runs.ts";
 import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts";
 import { verifyAudit } from "../../debug-link/audit-chain.ts";
 import { say } from "../../debug-link/testing/fake-relay.ts";
@@ -170,6 +171,6 @@ test("model: a session that is claimed ends once, by the first word, and is told
         await world.close();
       }
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 }, 60_000);

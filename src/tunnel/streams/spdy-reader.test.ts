@@ -2,6 +2,7 @@ import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { forwardedPorts } from "./forwarded-ports.ts";
 import { SPDY_DICTIONARY } from "./spdy-dictionary.ts";
 import { SpdyReader } from "./spdy-reader.ts";
@@ -99,7 +100,7 @@ test("property: no bits behind a flushed block pass, but for empty blocks", () =
       reader.push(synStream(Buffer.concat([ZLIB, stored(HONEST), FLUSHED, Buffer.from(bits)])));
       expect(reader.isBroken).toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

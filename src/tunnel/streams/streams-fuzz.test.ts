@@ -5,6 +5,7 @@ import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { channelReader } from "./channels.ts";
 import { forwardedPorts } from "./forwarded-ports.ts";
 import { SPDY_DICTIONARY } from "./spdy-dictionary.ts";
@@ -68,7 +69,7 @@ test("property: a WebSocket is read the same wherever it is cut, whatever its fr
       expect(toldOf(pieces(wire, at))).toEqual(whole);
       expect(toldOf([...wire].map((byte) => Buffer.from([byte])))).toEqual(whole);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 
@@ -187,7 +188,7 @@ test("property: SPDY is read the same wherever it is cut, also when it is bent o
       expect(spdyTold(pieces(wire, at))).toEqual(whole);
       expect(spdyTold([...wire].map((byte) => Buffer.from([byte])))).toEqual(whole);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -207,7 +208,7 @@ test("property: however a port-forward is cut or bent, what went up opens no por
       const went = Buffer.concat(up);
       expect(wire.subarray(0, went.length).equals(went)).toBe(true);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -2,6 +2,7 @@ import { constants, createDeflate, type Deflate } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { runs } from "../../base/testing/runs.ts";
 import { channelReader, exitCodeOf } from "./channels.ts";
 import { forwardedPorts } from "./forwarded-ports.ts";
 import { SPDY_DICTIONARY } from "./spdy-dictionary.ts";
@@ -133,7 +134,7 @@ test("property: garbage breaks a reader, and throws nothing", () => {
         for (const each of checks) each.check(chunk);
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 

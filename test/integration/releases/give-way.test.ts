@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { runs } from "../../../src/base/testing/runs.ts";
 import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
 import type { Status } from "../../../src/kube/client/api-error.ts";
 import { conflictsOf, giveWay, type Override } from "../../../src/operator/rollouts/give-way.ts";
@@ -140,6 +141,6 @@ test("what a customer has changed stays, field by field, and everything else of 
         expect(overrides.every(({ manager }) => manager === "customer")).toBe(true);
       },
     ),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });

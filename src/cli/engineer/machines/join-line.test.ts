@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
+import { runs } from "../../../base/testing/runs.ts";
 import { joinStringOf, readJoinString } from "../../../contract/machines/join-string.ts";
 import { joinLine, usableFields } from "./join-line.ts";
 
@@ -38,7 +39,7 @@ test("property: a shell reads the line as exactly those words, whatever address 
         ...["sh", "-s", "--", "--token-file", "./join"],
       ]);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
 

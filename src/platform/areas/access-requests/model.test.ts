@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../../base/testing/runs.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite } from "../operations/testing/site.ts";
 import { Real } from "./testing/real.ts";
@@ -26,6 +27,6 @@ onEachDatabase("an access request's life", (world) => {
     await walk(STRAIGHT_WAY.length, []);
     // Otherwise the steps no longer reach what they are here for.
     expect([...seen]).toEqual(expect.arrayContaining(["customer-approved running", "customer-approved succeeded"]));
-    await fc.assert(fc.asyncProperty(start, steps, walk), { numRuns: 60 });
+    await fc.assert(fc.asyncProperty(start, steps, walk), { numRuns: runs(60, FEWEST_WALKS) });
   });
 });

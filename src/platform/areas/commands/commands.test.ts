@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../../base/testing/runs.ts";
 import { COMMAND_STATES, type CommandState } from "../../../contract/operations/commands.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { beat, newSite, type Site } from "../deployments/testing/site.ts";
@@ -251,7 +252,7 @@ onEachDatabase("commands", (world) => {
       }
     };
     await fc.assert(fc.asyncProperty(fc.boolean(), fc.array(step, { maxLength: 12, size: "max" }), run), {
-      numRuns: 40,
+      numRuns: runs(40, FEWEST_WALKS),
     });
   });
 });

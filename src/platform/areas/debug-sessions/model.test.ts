@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../../base/testing/runs.ts";
 import { DEBUG_SESSION_STATES, type DebugSessionState } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
@@ -168,6 +169,8 @@ onEachDatabase("a debug session's life", (world) => {
     };
     for (const way of WAYS) await walk(way);
     expect([...seen].toSorted()).toEqual([...DEBUG_SESSION_STATES].toSorted());
-    await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 20, size: "max" }), walk), { numRuns: 20 });
+    await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 20, size: "max" }), walk), {
+      numRuns: runs(20, FEWEST_WALKS),
+    });
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../base/testing/runs.ts";
 import { DEBUG_SESSION_STATES, type DebugSessionState } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { asOf, isOver, moved, type SessionState } from "./state.ts";
 
@@ -32,6 +33,12 @@ describe("a debug session", () => {
       to: fc.constantFrom(...DEBUG_SESSION_STATES),
       waitMs: fc.constantFrom(0, 1, 1000, 30_000, END_MS - 1),
     });
+    // Together they come through each state.
+    const ways: Step[][] = [
+      (["running", "stopping", "stopped"] as const).map((to) => ({ to, waitMs: 0 })),
+      (["pending", "failed"] as const).map((to) => ({ to, waitMs: 0 })),
+      [{ to: "expired", waitMs: END_MS }],
+    ];
     const seen = new Set<string>();
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
@@ -52,7 +59,7 @@ describe("a debug session", () => {
           seen.add(twin);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000), examples: ways.map((way) => [way]) },
     );
     expect(seen).toEqual(new Set(DEBUG_SESSION_STATES));
   });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../../base/testing/runs.ts";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "./testing/site.ts";
@@ -195,6 +196,8 @@ onEachDatabase("a deployment's life", (world) => {
     };
     for (const way of WAYS) await walk(way);
     expect([...seen].toSorted()).toEqual(DEPLOYMENT_STATUSES.filter((each) => each !== "pending").toSorted());
-    await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 25, size: "max" }), walk), { numRuns: 20 });
+    await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 25, size: "max" }), walk), {
+      numRuns: runs(20, FEWEST_WALKS),
+    });
   });
 });

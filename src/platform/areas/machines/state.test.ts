@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../base/testing/runs.ts";
 import { MACHINE_STATUSES, type MachineStatus } from "../../../contract/machines/machine.ts";
 import {
   afterAbsence,
@@ -237,7 +238,7 @@ describe("any life of a machine", () => {
           expect(wanted(state)?.action).toBe(todo[twin.wish]);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 });

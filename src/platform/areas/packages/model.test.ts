@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../../base/testing/runs.ts";
 import type { PackageStatus } from "../../../contract/packages/packages.ts";
 import { OWN_PLATFORM, onEachDatabase, type World } from "../../testing/harness.ts";
 import { release } from "../releases/testing/releases.ts";
@@ -173,7 +174,9 @@ onEachDatabase(
       };
       for (const way of WAYS) await walk(way);
       expect([...seen]).toEqual(expect.arrayContaining(["ready 0", "failed 3", "canceled 0", "building 2"]));
-      await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 40, size: "max" }), walk), { numRuns: 25 });
+      await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 40, size: "max" }), walk), {
+        numRuns: runs(25, FEWEST_WALKS),
+      });
     });
   },
   OWN_PLATFORM,

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../../base/testing/runs.ts";
 import { ROLLOUT_STATES, type RolloutState } from "../../../contract/releases/releases.ts";
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
@@ -130,7 +131,7 @@ onEachDatabase(
             expect(await wrongTallies(ground.db)).toEqual([]);
           }
         }),
-        { numRuns: 40 },
+        { numRuns: runs(40, FEWEST_WALKS) },
       );
       await sweepTallies(ground.db, new Date());
       expect(await rowsOf("deployment_tally_changes")).toBe(0);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FEWEST_WALKS, runs } from "../../../base/testing/runs.ts";
 import type {
   ObservedInventoryBatch,
   ObservedResource,
@@ -152,6 +153,6 @@ onEachDatabase("heartbeats of lists that cannot be read", (world) => {
         }
       }
     });
-    await fc.assert(property, { numRuns: 20 });
+    await fc.assert(property, { numRuns: runs(20, FEWEST_WALKS) });
   });
 });

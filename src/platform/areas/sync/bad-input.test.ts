@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { runs } from "../../../base/testing/runs.ts";
 import { deploymentGroupRoutes } from "../../../contract/deployment-groups/deployment-groups.ts";
 import { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
 import { syncRoutes } from "../../../contract/deployments/sync.ts";
@@ -105,7 +106,7 @@ onEachDatabase("bad input", (world) => {
           answer.body?.code,
         ]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
     for (const { method, path, key, body } of bodies) {
       expect([path, (await world.call(method, path, { key, body })).status]).toEqual([
@@ -160,7 +161,7 @@ onEachDatabase("bad input", (world) => {
         });
         expect([route.path, answer.status]).toEqual([route.path, Math.min(answer.status, 499)]);
       }),
-      { numRuns: 250 },
+      { numRuns: runs(250) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../base/testing/runs.ts";
 import { returnPath } from "./return-to.ts";
 
 const OURS = "https://sallyport.example:8443";
@@ -73,7 +74,7 @@ describe("a path to return to", () => {
           expect(returnPath(path)).toBe(path);
         }
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import Type from "typebox";
 import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../base/testing/runs.ts";
 import { HumanLine, HumanText, Maybe, Nullable, Strict, Timestamp, Words } from "../../../contract/wire/schema.ts";
 import { misfits } from "./misfits.ts";
 import { Checker, convertQuery } from "./syntax.ts";
@@ -99,7 +100,7 @@ describe("issues", () => {
         expect(theirs).toEqual(expect.arrayContaining(ours.filter(isSaid)));
         expect(ours.length > 0).toBe(theirs.length > 0);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 

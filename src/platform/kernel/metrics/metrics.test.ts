@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
+import { runs } from "../../../base/testing/runs.ts";
 import { ERRORS, type ErrorCode } from "../../../contract/wire/errors.ts";
 import { type Countable, platformMetrics } from "./metrics.ts";
 
@@ -32,7 +33,7 @@ test("no request makes a series that was not there, but for the durations of the
         metrics.refused(code);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
   metrics.swept("things", "failed", new Date());
   const added = (await seriesOf(registry)).filter((series) => !before.has(series));

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runs } from "../../../../base/testing/runs.ts";
 import { type ZipEntry, zip } from "../testing/zip.ts";
 import { type Archive, readArchive } from "./bundle-archive.ts";
 
@@ -75,7 +76,7 @@ describe("an archive", () => {
         const { issues, files } = await read(bytes.subarray(0, end === 0 ? undefined : end));
         expect(issues.length === 1 || files.size > 0 || end < good.length).toBe(true);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../../base/testing/runs.ts";
 import { BUILTIN_PLUGINS, type JsonSchema } from "../../../../contract/operations/builtin-plugins.ts";
 import { canonicalJson } from "../../../../contract/operations/plan-hash.ts";
 import { PlatformError } from "../../../kernel/errors.ts";
@@ -154,7 +155,7 @@ describe("values that do not survive the way", () => {
         const stored: unknown = JSON.parse(JSON.stringify(params));
         expect(canonicalJson(stored)).toBe(canonicalJson(params));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });
