@@ -4,6 +4,7 @@ import { readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { until } from "../../src/base/testing/until.ts";
 import { STACK } from "../../src/platform/areas/releases/testing/releases.ts";
 import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
 import { inMemory } from "../../src/platform/testing/empty-database.ts";
@@ -50,14 +51,10 @@ it("helm takes the chart of a promoted release from the portal's own words, and 
   await ask("POST", "/v1/projects", { name: "shop", packagesConfig });
   const chart = { files: FILES, metadata: { home: "https://example.com", kubeVersion: ">=1.30.0-0" } };
   await ask("POST", "/v1/releases", { project: "shop", version: "7.1.0", stack: { kubernetes: { ...STACK, chart } } });
-  const ready = async (): Promise<Answer["body"]> => {
-    for (;;) {
-      const [built] = (await ask("GET", "/v1/packages")).items;
-      if (built.status !== "pending" && built.status !== "building") return built;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  };
-  const built = await ready();
+  const built = await until(async (): Promise<Answer["body"]> => {
+    const [found] = (await ask("GET", "/v1/packages")).items;
+    return ["pending", "building"].includes(found.status) ? undefined : found;
+  });
   expect(built).toMatchObject({ status: "ready", version: "1.0.0", retries: 0, error: null });
 
   const group = await ask("POST", "/v1/deployment-groups", { name: "customer", project: "shop" });

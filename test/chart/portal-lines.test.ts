@@ -12,6 +12,7 @@ import { pack } from "tar-stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findPrograms } from "../../lab/cluster/programs.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
+import { until } from "../../src/base/testing/until.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { linesOf } from "../../src/platform/areas/deployment-portal/testing/portal-lines.ts";
 import { STACK } from "../../src/platform/areas/releases/testing/releases.ts";
@@ -107,14 +108,6 @@ async function run(line: string, words: Readonly<Record<string, string>> = {}): 
   return stdout;
 }
 
-async function until<T>(read: () => Promise<T>, is: (found: T) => boolean): Promise<T> {
-  for (;;) {
-    const found = await read();
-    if (is(found)) return found;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
 test("a manager's lines put its key into the cluster and install the agent and the operator", async () => {
   const body = { name: "our manager", cloud: "aws", region: "eu-west-1", setupMethod: "cloudformation" };
   const { deploymentLink } = await admin("POST", "/v1/managers", body);
@@ -145,10 +138,7 @@ test("a group's link makes a deployment, and the deployment's link installs, acc
     project: "shop",
     stack: { kubernetes: { ...STACK, chart: { files: FILES } } },
   });
-  await until(
-    () => admin("GET", "/v1/packages"),
-    ({ items: [built] }) => built.status === "ready",
-  );
+  await until(async () => (await admin("GET", "/v1/packages")).items[0].status === "ready");
   const group = await linkOf("shop", ["helm"]);
   const made = JSON.parse(await run(block(await page(group), "-X POST"), { "YOUR-NAME": "customer-one" }));
   const { id } = made.deployment;

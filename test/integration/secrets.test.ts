@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../lab/cluster/ports.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
+import { until } from "../../src/base/testing/until.ts";
 import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
 import type { Command } from "../../src/contract/operations/commands.ts";
 import { objectName } from "../../src/crds/group.ts";
@@ -237,12 +238,6 @@ async function decide(requestId: string, spec: Partial<AccessGrantSpec>): Promis
 
 function request(id: string): Promise<AccessRequest> {
   return world.engineer.accessRequests.get({ params: { id } }, signal());
-}
-
-/** Polls, because other processes act. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(120_000);
-  while (!(await isSo())) await sleep(systemClock, 50, limit);
 }
 
 function signal(): AbortSignal {

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
-import { sleep, systemClock } from "../../src/base/clock.ts";
 import { fullOnly } from "../../src/base/testing/full.ts";
+import { until } from "../../src/base/testing/until.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
@@ -136,12 +136,6 @@ async function approvedScale(replicas: number): Promise<void> {
   await until(
     async () => (await world.admin.get<AccessGrant>(accessGrants, key, signal()))?.status?.state === "Completed",
   );
-}
-
-/** Polls, because other processes act. A lease of 15 s must run out within its time. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(120_000);
-  while (!(await isSo())) await sleep(systemClock, 50, limit);
 }
 
 function signal(): AbortSignal {

@@ -2,10 +2,10 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runs } from "../../base/testing/runs.ts";
+import { until } from "../../base/testing/until.ts";
 import { isObjectKey, type ObjectStore } from "../ports/object-store.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
@@ -149,11 +149,3 @@ describe("an upload", () => {
     expect(await readdir(join(folder, ".partial"))).toEqual([]);
   });
 });
-
-/** What the kernel and the server do by themselves can be waited for only. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    if (tries > 500) throw new Error("it never came to be");
-    await delay(10);
-  }
-}

@@ -4,10 +4,10 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
 import { afterAll, describe, expect, it } from "vitest";
+import { until } from "../../../src/base/testing/until.ts";
 import { type BuildSite, newBuildSite } from "../../../src/platform/areas/packages/testing/builds.ts";
 import {
   bundleOf,
@@ -39,14 +39,11 @@ describe.skipIf(programs === undefined || registry === undefined)("operators' im
   const search = metadataOf("search");
   const authFile = join(folder, "auth.json");
 
-  const ended = async (site: BuildSite): Promise<Answer["body"]> => {
-    for (let tries = 0; tries < 1500; tries += 1) {
+  const ended = (site: BuildSite): Promise<Answer["body"]> =>
+    until(async () => {
       const [built] = await site.packages({ type: "operator-image" });
-      if (built !== undefined && built.status !== "pending" && built.status !== "building") return built;
-      await delay(20);
-    }
-    throw new Error("the image was not built");
-  };
+      return ["pending", "building"].includes(built?.status) ? undefined : built;
+    });
   const bake = async (world: World): Promise<{ readonly site: BuildSite; readonly built: Answer["body"] }> => {
     const site = await newBuildSite(world, OPERATOR_IMAGE);
     await register(site, search, bundleOf(search));

@@ -86,7 +86,7 @@ export function attachSession(
 
 /** Waits until kubectl may be typed. */
 async function served(at: TunnelWorld, folder: string, cli: Typed): Promise<OpenSession> {
-  const [, kubeconfig = ""] = await cli.says(/^(\S+kubeconfig\S*)$/m, 40_000);
+  const [, kubeconfig = ""] = await cli.says(/^(\S+kubeconfig\S*)$/m, 120_000);
   const [, id = ""] = await cli.says(/(dbg_\w+)/);
   const kubectlCache = join(folder, "kubectl-cache");
   return {
@@ -115,21 +115,30 @@ export interface Beats {
   readonly typed: Typed;
   /** When a byte of the engineer's last arrived at the pod, in ms since the epoch. */
   lastAtPodMs(): number;
+  /** How many of the bytes that were sent after this instant have arrived at the pod: on a slow machine fewer are sent. */
+  arrivedSince(ms: number): number;
 }
 
-/** Sends a byte each 50 ms from the engineer to a file of the pod, over an exec. Returns when the first ones are there. */
+export const BEAT_MS = 50;
+
+/** Sends a byte each {@link BEAT_MS} from the engineer to a file of the pod, over an exec. Returns when the first ones are there. */
 export async function beating(at: TunnelWorld, session: OpenSession): Promise<Beats> {
   const file = join(at.pod.folder, session.name);
   const typed = session.start(["exec", "-i", "api-0", "--", "sh", "-c", `echo begins; exec cat > ${session.name}`]);
-  const beat = setInterval(() => typed.child.stdin.write("."), 50);
+  const sentAtMs: number[] = [];
+  const beat = setInterval(() => {
+    sentAtMs.push(Date.now());
+    typed.child.stdin.write(".");
+  }, BEAT_MS);
   void typed.ended.finally(() => clearInterval(beat));
   await typed.says(/begins/);
   const lastAtPodMs = () => statSync(file).mtimeMs;
+  const arrivedSince = (ms: number) => sentAtMs.slice(0, statSync(file).size).filter((sentMs) => sentMs > ms).length;
   await eventually(
     () => Promise.resolve(statSync(file, { throwIfNoEntry: false })?.size ?? 0),
     (size) => size > 3,
   );
-  return { typed, lastAtPodMs };
+  return { typed, lastAtPodMs, arrivedSince };
 }
 
 /** Runs a pasted line of kubectl as the approver. */

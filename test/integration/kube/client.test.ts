@@ -198,11 +198,10 @@ describe("the client on a real API server", () => {
       { subresource: "status" },
       signal,
     );
-    const startedMs = performance.now();
     const refused = await failure(client.evict({ namespace, name: "bound" }, {}, signal));
     expect(refused.isTooManyRequests).toBe(true);
-    // The server asks the client to wait for 10 s.
-    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    // That it asks once, though the server names 10 s to wait, is shown by the client's own test.
+    expect(refused.body).toMatchObject({ details: { causes: [{ reason: "DisruptionBudget" }] } });
   });
 
   test("acts as a ServiceAccount by a token of its own, with its rights only", async () => {

@@ -5,8 +5,9 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { runAgent } from "../../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../../src/agent/kernel/config.ts";
-import { sleep, systemClock } from "../../../src/base/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
+import { until } from "../../../src/base/testing/until.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { NAMESPACE_PLACEHOLDER } from "../../../src/crds/kinds/accepted-namespaces.ts";
 import { accessGrants } from "../../../src/crds/kinds/access-grant.ts";
@@ -281,12 +282,6 @@ async function metric(label: string): Promise<number> {
 async function polled(): Promise<void> {
   const seen = platform.lists;
   await until(async () => platform.lists >= seen + 2);
-}
-
-/** Polls, because other processes act. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(120_000);
-  while (!(await isSo())) await sleep(systemClock, 25, limit);
 }
 
 function signal(): AbortSignal {

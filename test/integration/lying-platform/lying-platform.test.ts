@@ -5,8 +5,9 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runAgent } from "../../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../../src/agent/kernel/config.ts";
-import { sleep, systemClock } from "../../../src/base/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
+import { until } from "../../../src/base/testing/until.ts";
 import type { PendingRequest } from "../../../src/contract/access-requests/access-relay.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
@@ -242,12 +243,6 @@ async function metric(of: "agent" | "operator", line: string): Promise<number> {
   const text = await registries[of].metrics();
   const found = text.split("\n").find((each) => each.startsWith(`${line} `));
   return Number(found?.slice(line.length + 1));
-}
-
-/** Polls, because other processes act. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(120_000);
-  while (!(await isSo())) await sleep(systemClock, 25, limit);
 }
 
 function signal(): AbortSignal {

@@ -59,12 +59,10 @@ afterAll(async () => {
 
 describe.skipIf(problem !== undefined)("an agent behind a proxy with a password, to a platform of a private CA", () => {
   test("reports, is told of work at once, and brings the result back, all through tunnels of its user", async () => {
-    agent = new AgentProcess(env);
+    // Only the work feed's long-poll wakes the agent: by itself it looks again after the test's limit.
+    agent = new AgentProcess({ ...env, SALLYPORT_RESYNC_INTERVAL: "1h" });
     await connected("True", "Connected");
-    const startedMs = performance.now();
     await world.command(await invoke(), ({ state }) => state === "SUCCEEDED");
-    // The work feed's long-poll wakes the agent: without it the next poll is minutes away.
-    expect(performance.now() - startedMs).toBeLessThan(60_000);
     await agent.stop();
     const tunnels = await eventually(
       () => squid.log(),

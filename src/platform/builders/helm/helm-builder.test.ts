@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it } from "vitest";
+import { until } from "../../../base/testing/until.ts";
 import { type BuildSite, newBuildSite } from "../../areas/packages/testing/builds.ts";
 import { release, STACK } from "../../areas/releases/testing/releases.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
@@ -17,14 +17,11 @@ onEachDatabase(
   "the platform's own builder",
   (world) => {
     /** The builder works on real time; the answers are ours. */
-    const newest = async (site: BuildSite, ...statuses: readonly string[]): Promise<Answer["body"]> => {
-      for (let tries = 0; tries < 500; tries += 1) {
+    const newest = (site: BuildSite, ...statuses: readonly string[]): Promise<Answer["body"]> =>
+      until(async () => {
         const [found] = await site.packages({ type: "helm" });
-        if (statuses.includes(found?.status)) return found;
-        await delay(20);
-      }
-      throw new Error(`no package became ${statuses.join(" or ")}`);
-    };
+        return statuses.includes(found?.status) ? found : undefined;
+      });
 
     it("builds the chart of a release that reaches production, as builders outside do", async () => {
       const site = await newBuildSite(world);

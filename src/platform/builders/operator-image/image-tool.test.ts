@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
+import { until } from "../../../base/testing/until.ts";
 import { TestClock } from "../../testing/test-clock.ts";
 import { UnbuildableError } from "../runner.ts";
 import { imageTool } from "./image-tool.ts";
@@ -76,15 +76,6 @@ describe("the image tool", () => {
   });
 });
 
-async function started(): Promise<number> {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    try {
-      const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
-      if (pid > 0) return pid;
-    } catch {
-      // The program has not begun.
-    }
-    await delay(10);
-  }
-  throw new Error("the program did not start");
-}
+/** The program's process, once it has begun. */
+const started = (): Promise<number> =>
+  until(async () => (existsSync(join(folder, "pid")) ? Number(readFileSync(join(folder, "pid"), "utf8")) : 0));

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it } from "vitest";
+import { until } from "../../../base/testing/until.ts";
 import { type BuildSite, configure, newBuildSite } from "../../areas/packages/testing/builds.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import {
@@ -22,16 +22,6 @@ const held = join(folder, "held");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const images = { base: writeBase(join(folder, "base")), tool: writeTool(folder), registry: undefined };
-
-/** The builder works on real time. */
-async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 5_000; tries += 1) {
-    const found = await look();
-    if (found !== undefined) return found;
-    await delay(20);
-  }
-  throw new Error("it never came to be");
-}
 
 const ended = (site: BuildSite, number: number): Promise<Answer["body"]> =>
   until(async () =>
