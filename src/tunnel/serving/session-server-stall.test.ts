@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { Duplex, Readable } from "node:stream";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { systemClock } from "../../base/clock.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { connectInner } from "../../debug-link/inner-client.ts";
 import { newSessionKey } from "../../debug-link/session-key.ts";
 import { narrowPair } from "../../debug-link/testing/narrow-pair.ts";
@@ -16,13 +17,18 @@ const [engineer, tunnel] = [newSessionKey("engineer", new Date()), newSessionKey
 const PODS = "/api/v1/namespaces/shop/pods";
 const MIB = 1_048_576;
 
-/** A session whose exec takes nothing of what is typed and shows without end, or neither. */
-async function session(shows: boolean) {
+/** A session whose exec takes nothing of what is typed, and ends when it has shown so many bytes; 0: it stays silent. */
+async function session(shownBytes: number, clock: Clock = systemClock) {
+  const records: string[] = [];
   const open = async () => ({ status: 200, headers: {}, body: Readable.from([Buffer.from("{}")]) });
   const upgrade = async () => {
+    let left = shownBytes;
     const socket = new Duplex({
       read() {
-        if (shows) setImmediate(() => this.push(Buffer.alloc(65_536)));
+        if (shownBytes === 0) return;
+        const bytes = Math.min(left, 65_536);
+        left -= bytes;
+        setImmediate(() => this.push(bytes === 0 ? null : Buffer.alloc(bytes)));
       },
       write: () => undefined,
     });
@@ -32,10 +38,10 @@ async function session(shows: boolean) {
     scope: () => ({ mode: "exec", namespace: "shop", recordingRequired: false, leftSeconds: 60 }),
     ports: undefined,
     recording: undefined,
-    clock: systemClock,
+    clock,
     log: silentLogger,
     upstream: () => ({ open, upgrade }) as unknown as Connection,
-    audit: { append: async () => undefined },
+    audit: { append: async (type) => void records.push(type) },
     metrics: tunnelMetrics(new Registry()),
     counts: { requests: 0, denied: 0, refused: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
     onAuditFailed: () => expect.unreachable(),
@@ -70,18 +76,18 @@ async function session(shows: boolean) {
     server.cut();
     near.destroy();
   };
-  return { client, exec, end };
+  return { client, exec, end, records };
 }
 
 test.each([
-  ["take nothing", false],
-  ["take nothing and show without end", true],
-])("6 execs that %s hold up nothing else in the session", async (_, shows) => {
-  const { client, exec, end } = await session(shows);
+  ["take nothing", 0],
+  ["take nothing and show without end", Number.POSITIVE_INFINITY],
+])("6 execs that %s hold up nothing else in the session", async (_, shownBytes) => {
+  const { client, exec, end } = await session(shownBytes);
   const execs = await Promise.all(Array.from({ length: 6 }, exec));
   for (const { stream } of execs) {
     stream.write(Buffer.alloc(2 * MIB));
-    if (shows) stream.pause();
+    if (shownBytes > 0) stream.pause();
   }
   for (let round = 0; round < 3; round += 1) {
     const stream = client.request({ ":path": PODS });
@@ -93,8 +99,34 @@ test.each([
   end();
 });
 
+test.each([
+  ["fits on the way to the engineer", MIB / 2],
+  ["does not", 6 * MIB],
+])("what an exec has shown before it ended comes whole and late, where it %s", async (_, shownBytes) => {
+  const clock = new FakeClock();
+  const { exec, end, records } = await session(shownBytes, clock);
+  const { stream } = await exec();
+  stream.pause();
+  let bytes = 0;
+  stream.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  // Until nothing more moves before the engineer reads, and longer than any limit of the tunnel.
+  const isOver = (): boolean => shownBytes > MIB || records.includes("stream");
+  for (let turn = 0; turn < 500 || !isOver(); turn += 1) {
+    await new Promise((done) => setImmediate(done));
+    clock.advance(1_000);
+  }
+  expect(bytes).toBe(0);
+  const ended = Promise.race([once(stream, "end"), once(stream, "close")]);
+  stream.resume();
+  await ended;
+  expect([bytes, stream.rstCode]).toEqual([shownBytes, 0]);
+  end();
+});
+
 test("a session has 32 execs at once; one more is refused in words, and sessions beside it are served", async () => {
-  const [full, beside] = await Promise.all([session(false), session(false)]);
+  const [full, beside] = await Promise.all([session(0), session(0)]);
   const execs = await Promise.all(Array.from({ length: 32 }, full.exec));
   expect(execs.map(({ status }) => status)).toEqual(Array.from({ length: 32 }, () => 200));
   const refused = await full.exec();
