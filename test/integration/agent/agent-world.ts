@@ -21,7 +21,7 @@ import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
 import { inMemory } from "../../../src/platform/testing/empty-database.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
 import { PlatformGate } from "./platform-gate.ts";
 
 export const GRANTS = DEFAULT_NAMES.grantsNamespace;
@@ -109,13 +109,10 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
     SALLYPORT_KUBECONFIG: customer.agentKubeconfig,
     SALLYPORT_RECONNECT_SPREAD: "500ms",
     SALLYPORT_HEARTBEAT_INTERVAL: "2s",
-    // As shipped: on a machine that stalls for seconds a shorter lease would end the agent. A stopped agent gives its
-    // lease back at once.
-    SALLYPORT_LEASE_DURATION: "15s",
-    SALLYPORT_RENEW_DEADLINE: "10s",
+    ...PATIENT_LEASE,
     SALLYPORT_RETRY_PERIOD: "200ms",
   };
-  const operatorEnv = { ...base, SALLYPORT_KUBECONFIG: customer.operatorKubeconfig };
+  const operatorEnv = { ...base, ...PATIENT_LEASE, SALLYPORT_KUBECONFIG: customer.operatorKubeconfig };
   const key = (requestId: string) => ({ namespace: names.grantsNamespace, name: objectName(requestId) });
   return {
     ...vendor,

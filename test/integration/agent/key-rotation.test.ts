@@ -53,9 +53,6 @@ beforeAll(async () => {
   agent = world.startAgent("agent-1", {
     SALLYPORT_RUNTIME_KEY_FILE: secret.file,
     SALLYPORT_HEARTBEAT_INTERVAL: "1s",
-    // Long, so that a machine that stalls for seconds causes no restart.
-    SALLYPORT_LEASE_DURATION: "60s",
-    SALLYPORT_RENEW_DEADLINE: "40s",
   });
   await ran(await invoke());
 });

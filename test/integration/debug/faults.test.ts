@@ -16,12 +16,13 @@ const cluster = useCluster({ isOwn: true });
 let at: TunnelWorld;
 let first: Program;
 
-/** A process that cannot renew for the whole time of its lease ends itself, and nothing starts it again here. */
+/** An API server that restarts on a busy machine is away for longer than others' leases, and than a strict tunnel waits. */
 const PATIENT = { SALLYPORT_LEASE_DURATION: "120s", SALLYPORT_RENEW_DEADLINE: "90s" };
+const LENIENT = { SALLYPORT_TUNNEL_STRICT: "false" };
 
 beforeAll(async () => {
   at = await createTunnelWorld(cluster(), { operator: PATIENT, agent: PATIENT });
-  first = await at.startTunnel("tunnel-1");
+  first = await at.startTunnel("tunnel-1", LENIENT);
 });
 afterAll(() => at?.close());
 
@@ -62,7 +63,7 @@ fullOnly(
     expect((await status(session))?.tunnel?.instance).toBe("tunnel-1");
     await first.kill("SIGKILL");
     expect(await typed.ended).not.toBe(0);
-    const second = await at.startTunnel("tunnel-2");
+    const second = await at.startTunnel("tunnel-2", LENIENT);
     // Another tunnel has another key: the engineer's program goes on only when the customer has read it out.
     expect(await session.cli.ended).toBe(6);
     const seen = await eventually(
@@ -76,7 +77,7 @@ fullOnly(
       () => status(session),
       (now) => now?.state === "Closed",
     );
-    first = await at.startTunnel("tunnel-1");
+    first = await at.startTunnel("tunnel-1", LENIENT);
     // The platform takes one file a session, the second tunnel's, which begins where the cluster's knowledge of this one
     // ends; a record written here now would be a second line after the same one. It stays, until room is needed.
     const file = join(at.cluster.dir, "tunnel-1-spool", `${session.id}.audit.jsonl.done`);
@@ -131,7 +132,7 @@ fullOnly(
 );
 
 it("two tunnels serve a session once", async () => {
-  const second = await at.startTunnel("tunnel-3");
+  const second = await at.startTunnel("tunnel-3", LENIENT);
   const sessions = await Promise.all([1, 2, 3].map(() => openSession(at, { mode: "logs" })));
   for (const session of sessions) {
     const { instance } = (await status(session))?.tunnel ?? {};

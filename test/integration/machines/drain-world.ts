@@ -10,7 +10,7 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { loadMachinesConfig } from "../../../src/machine-controller/kernel/config.ts";
 import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
 
 export const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
 export const SHOP = "shop";
@@ -71,8 +71,7 @@ export class DrainWorld {
     return {
       SALLYPORT_KUBECONFIG: this.kubeconfig,
       SALLYPORT_HEALTH_HOST: "127.0.0.1",
-      SALLYPORT_LEASE_DURATION: "4s",
-      SALLYPORT_RENEW_DEADLINE: "2s",
+      ...PATIENT_LEASE,
       SALLYPORT_RETRY_PERIOD: "200ms",
       SALLYPORT_MACHINES_SWEEP_INTERVAL: "2s",
       SALLYPORT_MACHINES_POLICY_CHECK_INTERVAL: "1s",

@@ -7,7 +7,7 @@ import { fullOnly } from "../../../src/base/testing/full.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, SHORT_LEASE, signal } from "../wait.ts";
 import { DrainWorld, GRANTS, type PodObject, reasonOf, SHOP, SYSTEM } from "./drain-world.ts";
 
 const NODES = ["node-1", "node-2"];
@@ -269,7 +269,7 @@ fullOnly(
     try {
       await world.workload("web", "node-1", 30);
       const replica = async (name: string) => {
-        const env = { ...world.env, SALLYPORT_IDENTITY: name };
+        const env = { ...world.env, ...SHORT_LEASE, SALLYPORT_IDENTITY: name };
         return productProcess({
           kind: "machine-controller",
           name,

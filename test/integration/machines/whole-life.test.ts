@@ -49,14 +49,7 @@ beforeAll(async () => {
       spec: { deploymentId: world.deploymentId },
     },
   ]);
-  running = [
-    // As shipped: this process does the platform's, the agent's and the operator's work as well.
-    drains.start({
-      SALLYPORT_LEASE_DURATION: "15s",
-      SALLYPORT_RENEW_DEADLINE: "10s",
-    }),
-    world.startOperator({ SALLYPORT_OPERATOR_MACHINES_ENABLED: "true" }),
-  ];
+  running = [drains.start(), world.startOperator({ SALLYPORT_OPERATOR_MACHINES_ENABLED: "true" })];
   startAgent();
   manager = createClient({ baseUrl: world.platform.url, credential: world.runtimeKey });
   const body = { url: "https://join.example", pins: [`sha256//${"A".repeat(43)}=`] };

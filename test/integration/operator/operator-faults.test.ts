@@ -9,7 +9,7 @@ import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-g
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { claimDigest } from "../../../src/operator/gate/gate.ts";
 import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, SHORT_LEASE, signal } from "../wait.ts";
 import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true, isOwn: true });
@@ -37,7 +37,7 @@ function started(identity: string, config: Partial<OperatorConfig> = {}): Runnin
 
 function spawned(identity: string): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, "operator-process.ts")], {
-    env: { PATH: process.env.PATH, ...world.env, SALLYPORT_IDENTITY: identity },
+    env: { PATH: process.env.PATH, ...world.env, ...SHORT_LEASE, SALLYPORT_IDENTITY: identity },
     stdio: "ignore",
   });
   children.add(child);
@@ -202,8 +202,7 @@ test("an operator that is told to stop finishes what it runs, then gives the lea
 });
 
 test("the API server restarts while an operation waits for it: the operation still runs, once", async () => {
-  // A long lease: a leader that cannot renew for the whole time of its lease must end itself.
-  started("patient", { leaseDurationMs: 60_000, renewDeadlineMs: 45_000, retryPeriodMs: 500 });
+  started("patient");
   const before = await world.replicas();
   const grant = await world.approved([scaleTo(before + 1)]);
   await world.cluster.programs.apiserver.kill();

@@ -19,7 +19,7 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
 import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
 
 export const GRANTS = "sallyport-grants";
 export const SHOP = "shop";
@@ -113,8 +113,7 @@ export class OperatorWorld {
       SALLYPORT_KUBECONFIG: this.operatorKubeconfig,
       SALLYPORT_HEALTH_HOST: "127.0.0.1",
       SALLYPORT_HEALTH_PORT: "0",
-      SALLYPORT_LEASE_DURATION: "6s",
-      SALLYPORT_RENEW_DEADLINE: "4s",
+      ...PATIENT_LEASE,
       SALLYPORT_RETRY_PERIOD: "200ms",
       SALLYPORT_ADMISSION_CHECK_INTERVAL: "1s",
       SALLYPORT_SWEEP_INTERVAL: "2s",
