@@ -50,6 +50,25 @@ const put = async (url: string, body: string, type = "application/zip"): Promise
 
 storeKeepsItsPromises("an object folder", () => ({ store, now: clock.wallNow() }));
 
+it("the keys of an object folder are all there while others are removed", async () => {
+  const place = await mkdtemp(join(folder, ".keys-"));
+  const own = new ObjectFolder(place, Buffer.alloc(32), () => "");
+  await own.open();
+  const text = (key: string) => own.put(key, Buffer.from("x"), "text/plain", never);
+  const others = Array.from({ length: 100 }, (_, at) => `b/${at}/x`);
+  await Promise.all(["a/stays", ...others].map(text));
+  const looks: string[][] = [];
+  let isOver = false;
+  const looking = (async () => {
+    while (!isOver) looks.push(await keysIn(place));
+  })();
+  for (const key of others) await own.remove(key, never);
+  isOver = true;
+  await looking;
+  expect(looks.filter((keys) => keys[0] !== "a/stays")).toEqual([]);
+  expect(await keysIn(place)).toEqual(["a/stays"]);
+});
+
 describe("an object folder's addresses", () => {
   it("end when they say", async () => {
     const url = await store.uploadUrl("a/end.zip", { ...terms(900), maxBytes: 10 });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { link, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import {
@@ -230,12 +230,12 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** The keys of all objects of a folder, in order; none when the folder does not exist. */
+/**
+ * The keys of all objects of a folder, in order; none when the folder does not exist. Not by a recursive `readdir`, which
+ * fails as a whole when a folder in it is removed meanwhile.
+ */
 export async function keysIn(folder: string): Promise<string[]> {
-  const entries = (await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
-  return entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)))
-    .filter((key) => isObjectKey(key))
-    .sort();
+  const keys: string[] = [];
+  for await (const key of filesAfter(folder, [])) if (isObjectKey(key)) keys.push(key);
+  return keys.sort();
 }

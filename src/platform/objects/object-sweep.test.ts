@@ -37,8 +37,8 @@ const register = async (site: Site, version: string) => {
 const kept = async (part: string): Promise<string[]> => (await keysIn(folder)).filter((key) => key.includes(part));
 
 /** Not by the clock: to one that is ahead an upload is old as it comes, and the platform's own run may be under way. */
-async function age(part: string): Promise<void> {
-  const then = new Date(Date.now() - LATER_MS);
+async function age({ clock }: World, part: string): Promise<void> {
+  const then = new Date(clock.wallNow().getTime() - LATER_MS);
   for (const key of await kept(part)) await utimes(join(folder, key), then, then);
 }
 
@@ -59,7 +59,7 @@ onEachDatabase(
         .select("bundle")
         .where("project_id", "=", site.project.id)
         .executeTakeFirstOrThrow();
-      await age(site.project.id);
+      await age(world, site.project.id);
       await world.platform.sweep();
       expect(await kept(site.project.id)).toEqual([bundle?.key]);
     });
@@ -72,7 +72,7 @@ onEachDatabase(
       const store = new ObjectFolder(folder, Buffer.alloc(32), () => "");
       const key = packageKey({ packageId: built.id, file: "shop-1.0.0.tgz" });
       await store.put(key, Buffer.from("chart"), "application/gzip", never);
-      for (const part of [built.id, site.project.id]) await age(part);
+      for (const part of [built.id, site.project.id]) await age(world, part);
       await world.platform.sweep();
       expect(await kept(built.id)).toEqual([key]);
       expect(await kept(site.project.id)).toHaveLength(1);
@@ -86,7 +86,7 @@ onEachDatabase(
     });
 
     describe("a page at a time", () => {
-      const now = () => new Date(Date.now() + LATER_MS);
+      const now = () => new Date(world.clock.wallNow().getTime() + LATER_MS);
       const newStore = async (): Promise<{ store: ObjectFolder; place: string }> => {
         const place = await mkdtemp(join(root, "store-"));
         const store = new ObjectFolder(place, Buffer.alloc(32), () => "");
