@@ -131,7 +131,7 @@ describe("a cluster without controllers", () => {
     expect(left.stdout).not.toContain("lab-in-force");
   });
 
-  it("keeps its data and its port when the API server and etcd are killed and come back", async () => {
+  it("keeps its data and its port when the API server and etcd are killed and come back", STARTS, async () => {
     await cluster().apply([
       { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "kept", namespace: "default" }, data: { a: "1" } },
     ]);
@@ -191,7 +191,7 @@ it("takes its programs and its folder with it when its process is killed", START
 describe("a cluster with controllers and simulated nodes", () => {
   const cluster = useCluster({ controllers: true, kwok: { nodes: 2 } });
 
-  it("runs a Deployment of three Pods", async () => {
+  it("runs a Deployment of three Pods", STARTS, async () => {
     await cluster().apply([
       { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
       {
@@ -205,7 +205,7 @@ describe("a cluster with controllers and simulated nodes", () => {
         },
       },
     ]);
-    const rollout = await cluster().kubectl(["-n", "shop", "rollout", "status", "deployment/web", "--timeout=60s"]);
+    const rollout = await cluster().kubectl(["-n", "shop", "rollout", "status", "deployment/web", "--timeout=300s"]);
     expect(rollout).toMatchObject({ code: 0 });
     const pods = await cluster().kubectl(["-n", "shop", "get", "pods", "-o", "jsonpath={.items[*].status.phase}"]);
     expect(pods.stdout).toBe("Running Running Running");
