@@ -21,6 +21,7 @@ import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
 import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";
+import { PATIENT_LEASE } from "../wait.ts";
 import { getPods, JOBS, object, policyAdmins, workload } from "./customers-objects.ts";
 import { type Report, Swarm, tellsNothing } from "./swarm.ts";
 
@@ -62,6 +63,7 @@ beforeAll(async () => {
     SALLYPORT_HEALTH_HOST: "127.0.0.1",
     SALLYPORT_HEALTH_PORT: "0",
     SALLYPORT_POLL_INTERVAL: "500ms",
+    ...PATIENT_LEASE,
   });
   const tools = { clock: systemClock, log: silentLogger };
   const running = [

@@ -7,7 +7,7 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
-import { signal } from "../wait.ts";
+import { PATIENT_LEASE, signal } from "../wait.ts";
 import { DrainWorld, GRANTS, reasonOf } from "./drain-world.ts";
 
 const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
@@ -33,6 +33,7 @@ beforeAll(async () => {
     SALLYPORT_OPERATOR_MACHINES_ENABLED: "true",
     SALLYPORT_HEALTH_HOST: "127.0.0.1",
     SALLYPORT_HEALTH_PORT: "0",
+    ...PATIENT_LEASE,
   });
   const tools = { clock: systemClock, log: silentLogger, registry: new Registry() };
   operator = runOperator(config, tools, stop.signal);

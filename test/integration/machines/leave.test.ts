@@ -20,7 +20,7 @@ import { resources } from "../../../src/kube/objects/resource.ts";
 import { loadMachinesConfig } from "../../../src/machine-controller/kernel/config.ts";
 import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
 import { JoinServers, joinStringOf, offerMachines } from "./join-servers.ts";
 
 // Real: platform, API server with Node authorizer and NodeRestriction, signer, join server, machine controller, operator, both
@@ -70,6 +70,7 @@ beforeAll(async () => {
     SALLYPORT_KUBECONFIG: await cluster().kubeconfigForServiceAccount(SYSTEM, "sallyport-machines"),
     ...{ SALLYPORT_HEALTH_HOST: "127.0.0.1", SALLYPORT_HEALTH_PORT: "0", SALLYPORT_IDENTITY: "machines" },
     SALLYPORT_MACHINES_POLICY_CHECK_INTERVAL: "1s",
+    ...PATIENT_LEASE,
   });
   controller = runMachineController(
     config,

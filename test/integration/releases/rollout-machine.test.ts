@@ -16,7 +16,7 @@ import { runOperator } from "../../../src/operator/operator.ts";
 import type { RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
 import { line, ReleaseCluster } from "../../../src/operator/testing/release-cluster.ts";
 import { condition } from "../operator/operator-world.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // The operator's own statuses against the kinds' rules on a real API server, and once a whole release on real objects.
@@ -71,6 +71,7 @@ async function withOperator<T>(hands: RolloutHands | undefined, test: (registry:
     SALLYPORT_HEALTH_PORT: "0",
     SALLYPORT_RELEASES_ENABLED: "true",
     SALLYPORT_SWEEP_INTERVAL: "2s",
+    ...PATIENT_LEASE,
   });
   const stop = new AbortController();
   const tools = { clock: systemClock, log: silentLogger, registry, ...(hands && { rolloutHands: hands }) };
