@@ -4,7 +4,7 @@ import { sleep, systemClock } from "../../src/base/clock.ts";
 export async function eventually<T>(
   read: () => Promise<T | undefined>,
   until: (value: T) => boolean,
-  limitMs = 90_000,
+  limitMs = 180_000,
 ): Promise<T> {
   const deadline = Date.now() + limitMs;
   let last: T | undefined;

@@ -258,7 +258,7 @@ beforeAll(async () => {
   const openedAt = new Date().toISOString();
   await setStatus(world, open, { state: "Open", openedAt, until: hours(0.5), account: ACCOUNT });
   await inForce(ATTACKS, run);
-}, 180_000);
+});
 afterAll(() => world?.close());
 
 testRefusals(ATTACKS, attacked);

@@ -212,7 +212,7 @@ describe("all sessions are ended by", () => {
 
   fullOnly("their time, and by silence of the engineer while the pod speaks", async () => {
     const bounds = { SALLYPORT_TUNNEL_MAX_TTL: "20s", SALLYPORT_TUNNEL_IDLE: "8s" };
-    await tunnel.stop(5_000);
+    await tunnel.stop(60_000);
     tunnel = await at.startTunnel("tunnel-2", bounds);
     // kubectl's own pings, each 5 s, are no word of the engineer's.
     const [talking, quiet] = await Promise.all([talk(), openSession(at, { mode: "exec" })]);

@@ -87,7 +87,7 @@ fullOnly(
     );
     expect(text.trim().split("\n").at(-1)).toContain('"type":"request"');
     expect(text.endsWith("\n")).toBe(true);
-    await second.stop(5_000);
+    await second.stop(60_000);
   },
 );
 
@@ -141,7 +141,7 @@ it("two tunnels serve a session once", async () => {
     expect((await status(session))?.tunnel?.instance).toBe(instance);
     await session.close();
   }
-  await second.stop(5_000);
+  await second.stop(60_000);
 });
 
 it("an API server that restarts cuts streams, and not the session", async () => {

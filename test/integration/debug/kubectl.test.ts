@@ -115,7 +115,7 @@ describe.each(TRANSPORTS)("exec over %s", (transport, env) => {
   beforeAll(async () => {
     if (transport === "SPDY") {
       // What passes in it cannot be read, so an installation that requires recordings refuses it.
-      await tunnel.stop(5_000);
+      await tunnel.stop(60_000);
       tunnel = await at.startTunnel("tunnel-2", { SALLYPORT_TUNNEL_RECORDING: "off" });
     }
     session = await openSession(at, { mode: "exec" });
@@ -202,7 +202,7 @@ describe.each(TRANSPORTS)("exec over %s", (transport, env) => {
 
 describe("where recordings are required", () => {
   it("refuses an exec over SPDY, and says what to do", async () => {
-    await tunnel.stop(5_000);
+    await tunnel.stop(60_000);
     tunnel = await at.startTunnel("tunnel-3");
     const session = await openSession(at, { mode: "exec" });
     const typed = session.start(["exec", "api-0", "--", "true"], TRANSPORTS[1][1]);

@@ -29,7 +29,7 @@ const SETTINGS = { debugEnabled: true, debugModes: DEBUG_MODES, debugMaxConcurre
 
 beforeAll(async () => {
   world = await debugWorld(cluster());
-}, 180_000);
+});
 afterAll(() => world?.close());
 beforeEach(() => {
   operator = world.start("debug-operator", SETTINGS);

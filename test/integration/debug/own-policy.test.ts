@@ -44,11 +44,11 @@ beforeAll(async () => {
     () => exec(session, {}, "rm"),
     (words) => words.includes("only echo"),
   );
-}, 120_000);
+});
 
 /** Over WebSocket, as kubectl does now, or over SPDY. */
 async function exec(kubeconfig: string, env: Record<string, string>, ...command: string[]): Promise<string> {
-  const args = ["exec", "web", "-n", "shop", "--request-timeout=20s", "--", ...command];
+  const args = ["exec", "web", "-n", "shop", "--", ...command];
   return (await cluster().kubectl(args, { kubeconfig, env })).stderr;
 }
 

@@ -116,7 +116,7 @@ export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOp
     async close() {
       if (process.env.SALLYPORT_TEST_LOGS)
         for (const tunnel of tunnels) process.stderr.write(`${tunnel.logTail(200)}\n`);
-      await Promise.all(tunnels.map((tunnel) => tunnel.stop(5_000)));
+      await Promise.all(tunnels.map((tunnel) => tunnel.stop(60_000)));
       watchdog.done();
       await Promise.all([agent.stop(), stopOperator()]);
       await kubelet.stop();

@@ -19,7 +19,7 @@ let machines = 0;
 beforeAll(async () => {
   world = await OperatorWorld.create(cluster());
   await cluster().apply([...openMachines(DEFAULT_NAMES)]);
-}, 180_000);
+});
 afterAll(() => world?.close());
 beforeEach(() => {
   operator = world.start("machines-operator", { machinesEnabled: true });

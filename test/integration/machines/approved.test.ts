@@ -76,4 +76,4 @@ test("a wish waits until the customer accepts the deployment and a policy or a g
   const removal = await world.drain({ nodeName: "node-1", requested: { ...requested, revision: 2, remove: true } });
   await world.until(removal, (each) => reasonOf(each, "Approved") === "NoGrant");
   expect(await world.node("node-1")).toBeDefined();
-}, 180_000);
+});

@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, 600_000);
 afterEach(async () => {
   await world.clean(NODES);
-}, 120_000);
+});
 afterAll(async () => {
   await controller?.stop();
   await world?.close();
@@ -73,7 +73,7 @@ test("a node is cordoned and emptied, a DaemonSet's pods stay; the deleted drain
     () => world.eventReasons(drain),
     (reasons) => reasons.includes("Uncordoned"),
   );
-}, 180_000);
+});
 
 test("a budget that never allows one is said with what would help; raised, the next pod goes within a second", async () => {
   await world.workload("web", "node-1", 3);
@@ -95,7 +95,7 @@ test("a budget that never allows one is said with what would help; raised, the n
   );
   expect(performance.now() - freedAt).toBeLessThan(3_000);
   await world.drained(drain);
-}, 180_000);
+});
 
 test("pods that are not ready, and that their budget keeps, are said with what would help; then they go", async () => {
   await world.workload("web", "node-1", 2);
@@ -111,7 +111,7 @@ test("pods that are not ready, and that their budget keeps, are said with what w
   );
   await world.budget("web", "web", { minAvailable: 2, unhealthyPodEvictionPolicy: "AlwaysAllow" });
   await world.drained(drain);
-}, 180_000);
+});
 
 test("two budgets of one pod are named, and the drain goes on when one is deleted", async () => {
   await world.workload("web", "node-1", 1);
@@ -123,7 +123,7 @@ test("two budgets of one pod are named, and the drain goes on when one is delete
   expect(blocked.status?.blockers?.[0]?.message).toContain("pdb/one and pdb/two select this pod");
   await world.admin.delete(resources.podDisruptionBudgets, { namespace: SHOP, name: "two" }, {}, signal());
   await world.drained(drain);
-}, 180_000);
+});
 
 test("what the API server answers is read rightly: a budget, two, another uid, gone, accepted", async () => {
   await world.workload("web", "node-1", 1);
@@ -147,7 +147,7 @@ test("what the API server answers is read rightly: a budget, two, another uid, g
   expect(await evict(uid)).toBe("misconfigured");
   await cluster().kubectl(["delete", "pdb", "--all", "-n", SHOP]);
   expect(await evict(uid)).toBe("accepted");
-}, 180_000);
+});
 
 test("a drain that is cancelled leaves what a person cordoned", async () => {
   await world.cordon("node-1", true);
@@ -159,7 +159,7 @@ test("a drain that is cancelled leaves what a person cordoned", async () => {
   const second = await world.drain({ nodeName: "node-2" });
   await world.drained(second);
   expect((await world.node("node-1"))?.spec.unschedulable).toBe(true);
-}, 120_000);
+});
 
 test("after its deadline a drain without force goes on trying; force needs the pool's word", async () => {
   await world.workload("web", "node-1", 2);
@@ -178,7 +178,7 @@ test("after its deadline a drain without force goes on trying; force needs the p
   const forced = await world.drained(drain);
   expect(reasonOf(forced, "DeadlineExceeded")).toBe("Forced");
   expect(await onNode1("web")).toBe(0);
-}, 180_000);
+});
 
 test("what the pool keeps stays: emptyDirs hold the drain up, skipped pods do not", async () => {
   const volumes = [{ name: "cache", emptyDir: {} }];
@@ -191,7 +191,7 @@ test("what the pool keeps stays: emptyDirs hold the drain up, skipped pods do no
   await pool({ deleteEmptyDir: true, skip: ["app in (kept)"] });
   await world.drained(drain);
   expect([await onNode1("web"), await onNode1("kept")]).toEqual([0, 1]);
-}, 120_000);
+});
 
 test("while a policy that narrows the controller is missing it evicts nothing; put back, the drain goes on", async () => {
   await world.workload("web", "node-1", 1);
@@ -207,7 +207,7 @@ test("while a policy that narrows the controller is missing it evicts nothing; p
   await cluster().kubectl(["delete", "pdb", "--all", "-n", SHOP]);
   await world.admin.create(bindings, { ...binding, metadata: key } as never, signal());
   await world.drained(drain);
-}, 120_000);
+});
 
 test("the node is deleted under the drain", async () => {
   await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: "gone-1" } }]);
@@ -224,7 +224,7 @@ test("the node is deleted under the drain", async () => {
   expect(reasonOf(await world.drained(drain), "Drained")).toBe("NodeGone");
   const never = await world.drain({ nodeName: "never-was" });
   await world.until(never, ({ status }) => status?.state === "Failed");
-}, 120_000);
+});
 
 test("a wish of the platform waits for the operator's word; then the node is emptied and removed", async () => {
   const pool = { deploymentId: "dep_1", namePrefix: "old-" };
@@ -259,7 +259,7 @@ test("a wish of the platform waits for the operator's word; then the node is emp
   await world.until(stray, (each) => reasonOf(each, "Progressing") === "OtherMachine");
   expect((await world.node("control-plane-1"))?.spec.unschedulable).toBeUndefined();
   await world.admin.delete(resources.nodes, { name: "control-plane-1" }, {}, signal());
-}, 120_000);
+});
 
 fullOnly(
   "the controller is killed in mid-drain, and another one goes on where it stopped",
@@ -338,7 +338,7 @@ test("the controller's own pod goes last, and the drain ends under its successor
     await controller.stop();
     controller = world.start();
   }
-}, 180_000);
+});
 
 test("what the pods of each node ask for is written for the agent", async () => {
   const containers = [{ name: "main", image: "none", resources: { requests: { cpu: "250m", memory: "1Gi" } } }];
@@ -352,4 +352,4 @@ test("what the pods of each node ask for is written for the agent", async () => 
     (found) => (found["node-1"]?.[0] ?? 0) >= 500,
   );
   expect(loads["node-1"]?.[1]).toBeGreaterThanOrEqual(2 * 2 ** 30);
-}, 60_000);
+});

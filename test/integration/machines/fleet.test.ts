@@ -52,7 +52,7 @@ afterAll(async () => {
   await watch?.stop();
   await world?.close();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 async function cordoned(): Promise<readonly string[]> {
   const found: string[] = [];

@@ -76,4 +76,4 @@ test("a machine that reports times which no calendar has hides no other machine 
   expect(machines.renewedAt("m-1")).toBeUndefined();
   stop.abort(new Error("test over"));
   await Promise.all(running);
-}, 120_000);
+});

@@ -247,7 +247,7 @@ test("a machine joins with the script when a person lets it in, and its node is 
   expect(said()).toContain(`kubectl patch machinejoin ${join.metadata.name} `);
   expect(box.read("etc/kubernetes/kubelet.conf")).toContain(cluster().server);
   expect(box.has("join")).toBe(false);
-}, 120_000);
+});
 
 describe("an attacker", () => {
   test("with the token of a deployment without a pool gets no join", async () => {

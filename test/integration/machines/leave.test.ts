@@ -249,4 +249,4 @@ test("a machine leaves with its own certificate once the customer's policy lets 
     (answer) => answer === "403 NOT_JOINED",
   );
   expect(await drains()).toHaveLength(1);
-}, 120_000);
+});

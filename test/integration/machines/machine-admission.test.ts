@@ -414,7 +414,7 @@ beforeAll(async () => {
   });
   expect(asked.stderr).toBe("");
   await inForce(ATTACKS, run);
-}, 180_000);
+});
 
 testRefusals(ATTACKS, attacked);
 

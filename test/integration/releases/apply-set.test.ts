@@ -76,7 +76,7 @@ beforeAll(async () => {
   kubeconfigs.operator = await cluster().kubeconfigForServiceAccount(systemNamespace, operatorAccount);
   kubeconfigs.admin = cluster().adminKubeconfig;
   await inForce(ATTACKS, run);
-}, 120_000);
+});
 
 testRefusals(ATTACKS, attacked);
 

@@ -41,7 +41,7 @@ beforeAll(async () => {
     withToken: (token) => connection.withToken(token),
     close: () => admin.close(),
   };
-}, 120_000);
+});
 afterAll(() => operator?.close());
 
 async function opened(): Promise<string> {

@@ -47,7 +47,7 @@ beforeAll(async () => {
   connection = await connect({ kubeconfig: cluster().adminKubeconfig });
   admin = new Client(connection);
   operator = await started();
-}, 180_000);
+});
 beforeEach(() => {
   answered = async () => undefined;
 });
@@ -356,7 +356,7 @@ test("a webhook of the customer that is down holds up a plan and a wave, which s
   expect([applying.status?.state, condition(applying, "Applied")]).toEqual(["Applying", "Unknown/InProgress"]);
   await heal();
   expect((await ended(name)).status).toMatchObject({ state: "Succeeded" });
-}, 120_000);
+});
 
 test("a namespace that is closed in the midst of it ends it, without rights", async () => {
   const { shop, accept, bring, release } = await customer();
@@ -402,4 +402,4 @@ test("the API server restarts in the midst of a wave: it goes on, and no object 
   const rollout = await ended(name);
   expect(rollout.status).toMatchObject({ state: "Succeeded" });
   expect([...versions.values()].map(({ size }) => size)).toEqual([1, 1, 1]);
-}, 120_000);
+});

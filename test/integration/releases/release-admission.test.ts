@@ -850,7 +850,7 @@ beforeAll(async () => {
     "",
   );
   await inForce(ATTACKS, run);
-}, 180_000);
+});
 afterAll(() => world?.close());
 
 async function report(name: string, status: object): Promise<void> {

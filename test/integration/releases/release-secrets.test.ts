@@ -39,7 +39,7 @@ beforeAll(async () => {
   });
   const of = { namespace: systemNamespace, releasesNamespace: RELEASES_NAMESPACE, fence: () => undefined };
   agent = new ReleaseSecrets({ ...of, client: new Client(connection), log: silentLogger });
-}, 120_000);
+});
 afterAll(() => connection?.close());
 
 type Made = Extract<Rendered, { ok: true }>;
@@ -123,7 +123,7 @@ test("a value reaches the pods' namespace, is shown by its name alone, and is in
   expect(all).toContain(nameOf(made));
   expect(all).toContain('"kind": "Event"');
   for (const form of [CANARY, Buffer.from(CANARY).toString("base64")]) expect(all).not.toContain(form);
-}, 120_000);
+});
 
 test("another value is another Secret; the old one goes with the next release, and comes again on the way back", async () => {
   const shop = await world.namespace();
@@ -229,7 +229,7 @@ test("a deletion takes the copy with it, a detachment leaves it, and what the ag
   } finally {
     await admin.close();
   }
-}, 60_000);
+});
 
 describe("a plan is refused", () => {
   const problemsOf = async (made: Made, shop: string, by = hands()) => {
@@ -293,7 +293,7 @@ test("neither the agent nor the accounts of a rollout may read a Secret, anywher
   expect(await may(ofOperator, "get", RELEASES_NAMESPACE)).toBe("yes");
   expect(await may(ofOperator, "get", shop)).toBe("no");
   expect(await may(ofOperator, "create", RELEASES_NAMESPACE)).toBe("no");
-}, 120_000);
+});
 
 describe("a stolen account with every right", () => {
   type Who = "agent" | "rollout";

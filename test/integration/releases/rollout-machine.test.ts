@@ -41,7 +41,7 @@ beforeAll(async () => {
         .catch(() => undefined),
     () => true,
   );
-}, 120_000);
+});
 afterAll(() => connection?.close());
 
 const managed = () => ({ deploymentId: DEPLOYMENT_ID, name: "shop" });

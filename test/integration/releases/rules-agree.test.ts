@@ -424,7 +424,7 @@ beforeAll(async () => {
   ]);
   token = await cluster().serviceAccountToken(GRANTS, ROLLOUT_RUN);
   ca = await readFile(cluster().caFile, "utf8");
-}, 120_000);
+});
 
 const EVERYTHING = { secrets: ["*"], configMaps: ["*"], volumeClaims: ["*"] };
 const SOME = { secrets: ["shop-*"], configMaps: ["shop-c"], volumeClaims: [] };

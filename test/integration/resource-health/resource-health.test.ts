@@ -38,7 +38,7 @@ test("a workload that gets worse is told by itself, with the reason on both side
   expect(stdout).toMatch(/HEALTHY.*OBSERVED[\s\S]*1\/2/);
   await health.ready("api", 2);
   const waited = ["wait", `manageddeployments.sallyport.dev/${objectName(health.world.deploymentId)}`, "-n", GRANTS];
-  const wait = [...waited, "--for=condition=WorkloadsHealthy", "--timeout=60s"];
+  const wait = [...waited, "--for=condition=WorkloadsHealthy", "--timeout=240s"];
   expect(await cluster().kubectl(wait)).toMatchObject({ code: 0 });
   // The customer may see it first: the last report was just now.
   await eventually(seen, (rows) => rows.api === "healthy 2" && rows.web === "healthy 2");
