@@ -10,7 +10,6 @@ const LEFT: Readonly<Record<string, number>> = {
   "src/base/clock.test.ts": 2,
   "src/platform/areas/work-feed/work-feed.test.ts": 1,
   "test/e2e/machines/machines.test.ts": 1,
-  "test/e2e/proxy.test.ts": 1,
   "test/e2e/rules-removed.test.ts": 1,
   "test/faults/story.test.ts": 1,
   "test/integration/agent/key-rotation.test.ts": 3,

@@ -153,18 +153,6 @@ test("what the customer approved changes the cluster, and its result is at the v
   expect(JSON.parse(data)).toEqual({ LOG_LEVEL: "debug", OTHER: "kept" });
 });
 
-test("what the customer has switched off is refused, though it reads and the vendor lets it run by itself", async () => {
-  const { deploymentId, project } = cast().scene.vendor;
-  const rules = [{ pattern: `${PLUGIN}/show`, decision: "auto" as const }];
-  await cast().vendorAdmin.operations.putPolicy({ query: { project }, body: { rules } }, soon());
-  const params = { namespace: SHOP, name: SETTINGS };
-  const body = { deploymentId, plugin: PLUGIN, operation: "show", params };
-  const { commandId } = await cast().engineer.operations.invoke({ query: { project }, body }, soon());
-  const { state, result, error } = await ended(commandId);
-  expect([state, result, error?.code]).toEqual(["FAILED", null, "COMMAND_HELD"]);
-  expect(error?.message).toContain("the install values (plugins) do not enable it");
-});
-
 /** As helm does, which merges a second file of values over the first. */
 function withoutShow(values: OperatorImage["values"]): object {
   const plugins = (values?.plugins ?? {}) as PluginsValues;

@@ -1,30 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import {
-  EXPECTED,
-  fateOf,
-  healed,
-  keyOf,
-  told,
-  WATCHED_MS,
-  type Witness,
-} from "../integration/rules-removed/consequences.ts";
-import { RULES, type Rule, removeRule } from "../integration/rules-removed/rule.ts";
+import { fateOf, healed, keyOf, WATCHED_MS, type Witness } from "../integration/rules-removed/consequences.ts";
+import { RULES, removeRule } from "../integration/rules-removed/rule.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
 import { SHOP, SYSTEM } from "./scene.ts";
 
-// Takes rules of the chart's roles from running pods: one whose consequence is an event, of each process; then all of an
-// account's rules at once, and its pods start without them. test/integration takes each rule in turn. Leases are left
-// out: a process that may not renew ends on purpose, which is covered there as well.
+// Takes all rules of an account's roles, and its pods start without them. test/integration takes each rule in turn from
+// running processes. Leases are left out: a process that may not renew ends on purpose, which is covered there as well.
 
 const TAKEN = RULES.filter((rule) => !keyOf(rule).includes(" leases "));
-
-const LOUD = (["agent", "operator"] as const).flatMap(
-  (holder) => TAKEN.find((rule) => rule.role.holder === holder && EXPECTED[keyOf(rule)]?.includes("event")) ?? [],
-);
 
 const env = (values: Readonly<Record<string, string>>) =>
   Object.entries(values).map(([name, value]) => ({ name, value }));
@@ -59,31 +46,6 @@ beforeAll(async () => {
   await healed(witness);
 });
 afterAll(() => upgradeSallyport(cast().scene, {}, soon()));
-
-describe.each(LOUD)("without $title", (rule) => {
-  test("it is named, the rest goes on, no container ends, and it heals by itself", async () => {
-    const [fate, ...voices] = EXPECTED[keyOf(rule)] ?? ["runs"];
-    const [before, since] = [await containers(), new Date().toISOString()];
-    const restore = await removeRule(cast().kube, rule);
-    try {
-      for (const voice of voices) await told(voice, rule, witness);
-      await logged(rule, since);
-      const beats = await cast().heartbeats();
-      const command = await invoke();
-      await fateOf(fate, command, witness);
-      await eventually(
-        () => cast().heartbeats(),
-        (count) => count > beats,
-      );
-      await restore();
-      if (fate === "waits") await fateOf("runs", command, witness);
-    } finally {
-      await restore();
-    }
-    await healed(witness);
-    expect(await containers()).toEqual(before);
-  });
-});
 
 describe.each(["agent", "operator"] as const)("pods of the %s", (holder) => {
   test("start without all of its rules and stay up, and work once they have them", async () => {
@@ -121,20 +83,6 @@ test("the request that waited all along runs when it is approved", async () => {
   await cast().approve(approval);
   await cast().grant(witness.pending, ({ status }) => status?.state === "Completed");
 });
-
-/**
- * Waits until each pod has logged it. An event of one pod does not show this: the leading pod may check its rights a
- * second later.
- */
-async function logged({ role, rule }: Rule, since: string): Promise<void> {
-  const names = (line: string): boolean =>
-    line.includes('"msg":"rights are missing') && rule.resources.every((each) => line.includes(` ${each}`));
-  for (const { metadata } of await cast().pods(role.holder === "agent" ? "agent" : "operator")) {
-    const args = ["logs", "-n", SYSTEM, metadata.name, "--since-time", since];
-    const read = async () => (await kubectl(cast().scene, args, soon())).split("\n").filter(names);
-    await eventually(read, (lines) => lines.length > 0);
-  }
-}
 
 /** Each of our containers, and its restart count. */
 async function containers(): Promise<readonly string[]> {

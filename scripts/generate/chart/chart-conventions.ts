@@ -7,6 +7,7 @@ interface Convention {
 }
 
 const chart = (file: string): string => `test/chart/${file}`;
+const integration = (file: string): string => `test/integration/${file}`;
 const e2e = (file: string): string => `test/e2e/${file}`;
 
 export const CONVENTIONS: readonly Convention[] = [
@@ -129,7 +130,10 @@ export const CONVENTIONS: readonly Convention[] = [
     tests: [
       [chart("network"), "is for the agent, and what is inside of the cluster never goes through it"],
       [chart("written"), "a proxy's password is in a Secret and nowhere else"],
-      [e2e("proxy"), "reports, takes commands and brings results, all in tunnels of its user"],
+      [
+        integration("proxy/proxy"),
+        "reports, is told of work at once, and brings the result back, all through tunnels of its user",
+      ],
     ],
   },
   {
@@ -141,7 +145,13 @@ export const CONVENTIONS: readonly Convention[] = [
   },
   {
     about: "Secrets are read again when they change",
-    tests: [[e2e("rotation"), "the runtime key changes during traffic: no request fails, nothing restarts"]],
+    tests: [
+      [
+        integration("agent/key-rotation"),
+        "a key swapped under traffic is taken up without a failed request or a restart, and the old one can go",
+      ],
+      [e2e("rotation"), "a key that the Secret gets is taken up in the same pod, and the old one can go"],
+    ],
   },
   {
     about: "Monitoring objects only when asked for",
