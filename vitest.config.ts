@@ -38,7 +38,7 @@ export default defineConfig({
         test: {
           name: "chart",
           include: [...filesOf("chart", tier)],
-          globalSetup: DATABASES,
+          globalSetup: [...DATABASES, "test/chart/rendered-charts.ts"],
           isolate: false,
           testTimeout: 300_000,
           // The first run on a machine builds helm, and the API server for the one test that installs.

@@ -25,8 +25,9 @@ export function runHelm(
   args: readonly string[],
   home: string,
   timeoutMs = 60_000,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<HelmResult> {
-  const env = { HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home };
+  const env = { HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home, ...more };
   return new Promise((resolve) => {
     execFile(program, args, { env, maxBuffer: 64 * 1024 ** 2, timeout: timeoutMs }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : 1, stdout, stderr });

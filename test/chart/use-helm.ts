@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { type HelmResult, helmProgram, runHelm } from "./helm.ts";
+import { chartHash, renderedOnce } from "./render-cache.ts";
 
 export const CHART = join(import.meta.dirname, "../../deploy/helm/sallyport");
 
@@ -18,6 +19,8 @@ export interface RenderOptions {
   /** @default "1.36.3" */
   readonly kubeVersion?: string;
   readonly apiVersions?: readonly string[];
+  /** Runs helm even when the run has rendered the same before. @default false */
+  readonly afresh?: boolean;
 }
 
 /** What every installation must say. */
@@ -34,24 +37,35 @@ export interface Helm {
   readonly render: (values: object | string, options?: RenderOptions) => Promise<readonly Rendered[]>;
 }
 
+/** A quarter of a render's CPU is Go's garbage collector, in a process that ends at once. */
+const FEWER_COLLECTIONS = { GOGC: "400" } as const;
+
 /** helm for the test file that calls it; on a machine without, it is built before the first test. */
 export function useHelm(): Helm {
   let program = "";
   let home = "";
+  let chart = "";
   let files = 0;
   beforeAll(async () => {
     program = await helmProgram((line) => process.stderr.write(`${line}\n`), new AbortController().signal);
     home = await mkdtemp(join(tmpdir(), "sallyport-helm-"));
+    chart = await chartHash(CHART);
   }, 900_000);
   afterAll(() => rm(home, { recursive: true, force: true }));
-  const run = (args: readonly string[]): Promise<HelmResult> => runHelm(program, args, home);
+  const run = (args: readonly string[]): Promise<HelmResult> => runHelm(program, args, home, 60_000, FEWER_COLLECTIONS);
   const template = async (values: object | string, options: RenderOptions = {}): Promise<HelmResult> => {
     const { release = "sallyport", namespace = "sallyport-system", kubeVersion = "1.36.3", apiVersions = [] } = options;
-    files += 1;
-    const file = typeof values === "string" ? values : join(home, `values-${files}.yaml`);
-    if (typeof values !== "string") await writeFile(file, stringify(values));
     const apis = apiVersions.flatMap((each) => ["--api-versions", each]);
-    return run(["template", release, CHART, "-n", namespace, "-f", file, "--kube-version", kubeVersion, ...apis]);
+    const args = ["template", release, CHART, "-n", namespace, "--kube-version", kubeVersion, ...apis];
+    const text = typeof values === "string" ? await readFile(values, "utf8") : stringify(values);
+    const render = async (): Promise<HelmResult> => {
+      files += 1;
+      const file = join(home, `values-${files}.yaml`);
+      await writeFile(file, text);
+      return run([...args, "-f", file]);
+    };
+    // The program's path names its version.
+    return options.afresh === true ? render() : renderedOnce([program, chart, text, ...args], render);
   };
   return {
     run,
@@ -64,7 +78,18 @@ export function useHelm(): Helm {
   };
 }
 
+const parsed = new Map<string, readonly Rendered[]>();
+
+/** Parses each document once in a worker: renders differ in a few of a hundred, and to parse all takes as long as helm. */
 export function objectsOf(text: string): readonly Rendered[] {
+  return text.split(/^(?=---\s)/m).flatMap((document) => {
+    const known = parsed.get(document) ?? parseObjects(document);
+    parsed.set(document, known);
+    return structuredClone(known);
+  });
+}
+
+function parseObjects(text: string): readonly Rendered[] {
   return parseAllDocuments(text).flatMap((document) => {
     if (document.errors.length > 0) throw document.errors[0];
     const object: unknown = document.toJS();
