@@ -21,9 +21,6 @@ export interface RuleState {
   /** `ok`, `err`, or `unknown` before the first evaluation. */
   readonly health: string;
   readonly lastError?: string;
-  readonly type: "alerting" | "recording";
-  /** Only alerts have it. */
-  readonly state?: "inactive" | "pending" | "firing";
 }
 
 export interface Sample {
