@@ -1,10 +1,12 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Cluster } from "../../lab/cluster/cluster.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
+import { fullOnly } from "../../src/base/testing/full.ts";
 import { CHART, REQUIRED, useHelm } from "./use-helm.ts";
 
 // Who approves and what runs by itself, kept in Git with the values: the real helm against a real API server.
 const helm = useHelm();
-const cluster = useCluster();
+let cluster: () => Cluster;
 
 const POLICY = { name: "shop", spec: { rules: [{ pattern: "kubernetes/logs", decision: "auto" }] } };
 const PEOPLE = [
@@ -49,34 +51,37 @@ async function may(...who: readonly string[]): Promise<boolean> {
   return stdout.trim() === "yes";
 }
 
-beforeAll(() =>
-  cluster().apply(
-    ["sallyport-system", "shop"].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
-  ),
-);
+describe("on a real API server", () => {
+  cluster = useCluster();
+  beforeAll(() =>
+    cluster().apply(
+      ["sallyport-system", "shop"].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
+    ),
+  );
 
-test("are there after the first install, change in place with an upgrade, and go with their values", async () => {
-  await release("install", { policies: [POLICY], people: { bindings: PEOPLE } });
-  const first = await policy("shop");
-  expect(first?.decision).toBe("auto");
-  expect(await may("--as=bob", "--as-group=platform-team")).toBe(true);
-  expect(await may("--as=ann")).toBe(true);
-  expect(await may("--as=bob")).toBe(false);
+  fullOnly("are there after the first install, change in place with an upgrade, and go with their values", async () => {
+    await release("install", { policies: [POLICY], people: { bindings: PEOPLE } });
+    const first = await policy("shop");
+    expect(first?.decision).toBe("auto");
+    expect(await may("--as=bob", "--as-group=platform-team")).toBe(true);
+    expect(await may("--as=ann")).toBe(true);
+    expect(await may("--as=bob")).toBe(false);
 
-  const denied = { ...POLICY, spec: { rules: [{ pattern: "kubernetes/logs", decision: "deny" }] } };
-  await release("upgrade", { policies: [denied], people: { bindings: PEOPLE.slice(0, 1) } });
-  expect(await policy("shop")).toEqual({ uid: first?.uid, decision: "deny" });
-  expect(await may("--as=ann")).toBe(false);
+    const denied = { ...POLICY, spec: { rules: [{ pattern: "kubernetes/logs", decision: "deny" }] } };
+    await release("upgrade", { policies: [denied], people: { bindings: PEOPLE.slice(0, 1) } });
+    expect(await policy("shop")).toEqual({ uid: first?.uid, decision: "deny" });
+    expect(await may("--as=ann")).toBe(false);
 
-  // Of the first release they are hooks, which a rollback does not put back by itself.
-  await rollback(1);
-  expect((await policy("shop"))?.decision).toBe("auto");
-  await rollback(2);
-  expect((await policy("shop"))?.decision).toBe("deny");
+    // Of the first release they are hooks, which a rollback does not put back by itself.
+    await rollback(1);
+    expect((await policy("shop"))?.decision).toBe("auto");
+    await rollback(2);
+    expect((await policy("shop"))?.decision).toBe("deny");
 
-  await release("upgrade", {});
-  expect(await policy("shop")).toBeUndefined();
-  expect(await may("--as=bob", "--as-group=platform-team")).toBe(false);
+    await release("upgrade", {});
+    expect(await policy("shop")).toBeUndefined();
+    expect(await may("--as=bob", "--as-group=platform-team")).toBe(false);
+  });
 });
 
 test.each([

@@ -63,21 +63,20 @@ test("the three examples have the same values, of this chart's version", () => {
   expect([argo.releaseName, release.releaseName]).toEqual(["sallyport", "sallyport"]);
 });
 
+const rendered = (): Promise<readonly Rendered[]> => helm.render(values, { apiVersions: argo.apiVersions });
+
+test("for Argo CD policies are plain objects that wait for their kind", async () => {
+  const policies = ofKind(await rendered(), "OperationPolicy");
+  expect(policies.map(({ metadata }) => [metadata.name, metadata.annotations]).sort()).toEqual([
+    ["shop", { "argocd.argoproj.io/sync-options": "SkipDryRunOnMissingResource=true" }],
+  ]);
+  const without = ofKind(await helm.render(values), "OperationPolicy").find(({ metadata }) => metadata.name === "shop");
+  expect(without.metadata.annotations["helm.sh/hook"]).toBe("post-install,post-upgrade,post-rollback");
+  expect(envOf(podOf(await rendered(), "sallyport-agent")).SALLYPORT_DEPLOYMENTS).toBe(`${DEPLOYMENT}=shop`);
+});
+
 describe("as Argo CD renders", () => {
   const cluster = useCluster();
-  const rendered = (): Promise<readonly Rendered[]> => helm.render(values, { apiVersions: argo.apiVersions });
-
-  test("policies are plain objects that wait for their kind", async () => {
-    const policies = ofKind(await rendered(), "OperationPolicy");
-    expect(policies.map(({ metadata }) => [metadata.name, metadata.annotations]).sort()).toEqual([
-      ["shop", { "argocd.argoproj.io/sync-options": "SkipDryRunOnMissingResource=true" }],
-    ]);
-    const without = ofKind(await helm.render(values), "OperationPolicy").find(
-      ({ metadata }) => metadata.name === "shop",
-    );
-    expect(without.metadata.annotations["helm.sh/hook"]).toBe("post-install,post-upgrade,post-rollback");
-    expect(envOf(podOf(await rendered(), "sallyport-agent")).SALLYPORT_DEPLOYMENTS).toBe(`${DEPLOYMENT}=shop`);
-  });
 
   fullOnly("the first sync applies policies, people and deployments, and the next one keeps them", async () => {
     await cluster().apply(namespaces);

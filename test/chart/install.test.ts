@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Cluster } from "../../lab/cluster/cluster.ts";
 import { KUBERNETES_VERSIONS } from "../../lab/cluster/kubernetes-versions.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
+import { isFull } from "../../src/base/testing/full.ts";
 import { installationChecks } from "../../src/cli/check/installation-check.ts";
 import { DEFAULT_NAMES, type InstallationNames } from "../../src/crds/group.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
@@ -68,11 +69,13 @@ function given(rendered: readonly Rendered[], deployment: string): Readonly<Reco
   return Object.fromEntries(env);
 }
 
-describe.each<readonly [string, Installation]>([
+const INSTALLATIONS: readonly (readonly [string, Installation])[] = [
   ["with default values", DEFAULT],
   ["under other names", RENAMED],
   ["with Roles in namespaces only", NAMESPACES],
-])("the chart, installed %s", (title, installed) => {
+];
+
+describe.each(isFull ? INSTALLATIONS : INSTALLATIONS.slice(0, 1))("the chart, installed %s", (title, installed) => {
   const helm = useHelm();
   const cluster = useCluster({ controllers: true });
   const { names } = installed;

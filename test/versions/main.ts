@@ -20,11 +20,13 @@ import { lackedByCases } from "./lacking.ts";
 interface Part {
   readonly title: string;
   readonly vitest: readonly string[];
+  /** As in the full tier. @default false */
+  readonly isFull?: boolean;
 }
 
 const PARTS: readonly Part[] = [
   { title: "grant cases", vitest: ["--project=integration", "test/integration/access-grants/access-grants.test.ts"] },
-  { title: "chart", vitest: ["--project=chart", "test/chart/install.test.ts"] },
+  { title: "chart", vitest: ["--project=chart", "test/chart/install.test.ts"], isFull: true },
   {
     title: "story",
     vitest: ["--project=integration", "test/integration/npm-start.test.ts", "-t", "the story|another terminal|denies"],
@@ -78,7 +80,7 @@ async function testAll(args: readonly string[], signal: AbortSignal): Promise<bo
 
 /** A part that ends without a report has failed, because no report is no success. */
 async function run(
-  { vitest, title }: Part,
+  { vitest, title, isFull = false }: Part,
   env: NodeJS.ProcessEnv,
   report: string,
   signal: AbortSignal,
@@ -86,7 +88,10 @@ async function run(
   const startedAt = performance.now();
   say(`── ${title} ──`);
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  const child = spawn("vitest", ["run", ...vitest, ...reporters], { stdio: "inherit", env });
+  const child = spawn("vitest", ["run", ...vitest, ...reporters], {
+    stdio: "inherit",
+    env: { ...env, ...(isFull && { SALLYPORT_TEST_FULL: "1" }) },
+  });
   const end = (): void => void child.kill("SIGINT");
   signal.addEventListener("abort", end, { once: true });
   const code = await new Promise<number | null>((resolve, reject) => {
