@@ -73,6 +73,8 @@ export interface RunningPlatform {
   readonly port: number;
   readonly db: Db;
   readonly bootstrap: Bootstrap;
+  /** Answers a request without a socket. For tests that are not about HTTP itself. */
+  readonly inject: FastifyInstance["inject"];
   /** Runs the sweeps, which otherwise run once a minute: expiries and clean-up. For tests with an injected clock. */
   sweep(): Promise<void>;
   /** Ends long-polls, lets requests finish, closes the database. */
@@ -161,7 +163,7 @@ async function start(
   parts.defer(builders.start({ ...engine, log }));
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
-    ...{ url: address.url, port: bound.port, db, bootstrap },
+    ...{ url: address.url, port: bound.port, db, bootstrap, inject: app.inject.bind(app) },
     sweep: () => sweeper.now(),
     async close() {
       await parts.disposeAsync();

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { onEachDatabase } from "../testing/harness.ts";
+import { onEachDatabase, overSockets } from "../testing/harness.ts";
 import { callsOf, type Session } from "./testing/peer.ts";
 
 // A side that says anything at all. It is refused alone: its session goes on for the other side, and so do all others.
@@ -36,7 +36,8 @@ afterEach(async () => {
   expect(thrown).toEqual([]);
 });
 
-onEachDatabase("the relay's frames", (world) => {
+onEachDatabase("the relay's frames", (within) => {
+  const world = overSockets(within);
   const { attach, join, start } = callsOf(world);
 
   /** Both sides in one epoch carry a byte each way. */

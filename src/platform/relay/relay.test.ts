@@ -3,12 +3,13 @@ import { WebSocket } from "ws";
 import { newSite } from "../areas/deployments/testing/site.ts";
 import { startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
-import { type Answer, onEachDatabase } from "../testing/harness.ts";
+import { type Answer, onEachDatabase, overSockets } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
 import { BODY, callsOf, KEY, Peer, read, refused, type Session, TUNNEL_KEY, until } from "./testing/peer.ts";
 import { worldOf } from "./testing/replicas.ts";
 
-onEachDatabase("the debug relay", (world) => {
+onEachDatabase("the debug relay", (within) => {
+  const world = overSockets(within);
   const { ask, ticketFor, tunnelTicket, attach, join, start } = callsOf(world);
   const counted = (from: number, to: number): string =>
     Array.from({ length: to - from }, (_, index) => `${from + index};`).join("");

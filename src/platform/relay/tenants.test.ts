@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
 import type { Site } from "../areas/deployments/testing/site.ts";
 import { newSite } from "../areas/deployments/testing/site.ts";
-import { type Answer, onEachDatabase, type TestUser } from "../testing/harness.ts";
+import { type Answer, onEachDatabase, overSockets, type TestUser } from "../testing/harness.ts";
 import { BODY, callsOf, Peer, read, refused, until } from "./testing/peer.ts";
 
-onEachDatabase("the relay's sockets of people", (world) => {
+onEachDatabase("the relay's sockets of people", (within) => {
+  const world = overSockets(within);
   const { join } = callsOf(world);
 
   interface Attached {

@@ -15,7 +15,7 @@ import { inMemory } from "./empty-database.ts";
 import { findPostgres } from "./postgres.ts";
 import { TestClock } from "./test-clock.ts";
 
-/** An answer, as it came over the socket. */
+/** An answer, as it would come over a socket. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -67,6 +67,10 @@ export interface World {
   workspace(): Promise<TestWorkspace>;
   /** A user with a session and a token; member of nothing. Without an address: a fresh one. */
   user(user?: { readonly email?: string; readonly name?: string }): Promise<TestUser>;
+  /**
+   * Without a socket, which costs more than most answers do; with `signal` over one, so that a platform sees the caller
+   * go. See `overSockets`.
+   */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
 }
 
@@ -122,7 +126,7 @@ export function onEachDatabase(subject: string, tests: (world: World) => void, o
       },
       workspace: () => newWorkspace(running()),
       user: (user) => newUser(running(), user),
-      call: (method, path, callOptions) => call(running().platform.url, method, path, callOptions),
+      call: (method, path, callOptions) => callWithin(running().platform, method, path, callOptions),
     });
   });
 }
@@ -200,27 +204,68 @@ async function newUser(
   return { id: user.id, email: user.email, name: user.name, token, cookie, headers: { cookie, origin } };
 }
 
+/** The same world, for tests of what lies between a socket and a route: bytes, limits, connections, time. */
+export function overSockets(world: World): World {
+  const overSocket: World["call"] = (...request) => call(world.platform.url, ...request);
+  return Object.create(world, { call: { value: overSocket } });
+}
+
+/** Over a socket. */
 export async function call(
   baseUrl: string,
   method: string,
   path: string,
-  { key, body, query = {}, headers = {}, signal }: CallOptions = {},
+  options: CallOptions = {},
 ): Promise<Answer> {
+  const { url, headers, body } = requestOf(baseUrl, path, options);
+  const { signal } = options;
+  const response = await fetch(url, {
+    method,
+    redirect: "manual",
+    headers,
+    ...(body !== undefined && { body }),
+    ...(signal !== undefined && { signal }),
+  });
+  return answerOf(response.status, response.headers, await response.text());
+}
+
+async function callWithin(
+  { url: baseUrl, inject }: RunningPlatform,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer> {
+  if (options.signal !== undefined) return call(baseUrl, method, path, options);
+  const { url, headers, body } = requestOf(baseUrl, path, options);
+  const response = await inject({
+    method: method as "GET",
+    url: `${url.pathname}${url.search}`,
+    headers: { host: url.host, ...headers },
+    ...(body !== undefined && { payload: body }),
+  });
+  const answered = new Headers();
+  for (const [name, value] of Object.entries(response.headers)) {
+    for (const one of [value].flat()) answered.append(name, String(one));
+  }
+  return answerOf(response.statusCode, answered, response.payload);
+}
+
+function requestOf(baseUrl: string, path: string, { key, body, query = {}, headers = {} }: CallOptions) {
   const url = new URL(path, baseUrl);
   for (const [name, value] of Object.entries(query)) {
     for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(one));
   }
-  const response = await fetch(url, {
-    method,
-    redirect: "manual",
+  return {
+    url,
     headers: {
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
       ...(body !== undefined && { "content-type": "application/json" }),
       ...headers,
     },
-    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
-    ...(signal !== undefined && { signal }),
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
+  };
+}
+
+function answerOf(status: number, headers: Headers, text: string): Answer {
+  return { status, headers, body: text === "" ? undefined : JSON.parse(text) };
 }

@@ -3,10 +3,12 @@ import { describe, expect, it } from "vitest";
 import { newSite } from "../../areas/deployments/testing/site.ts";
 import { startPlatform } from "../../server.ts";
 import { inMemory } from "../../testing/empty-database.ts";
-import { call, onEachDatabase } from "../../testing/harness.ts";
+import { call, onEachDatabase, overSockets } from "../../testing/harness.ts";
 import { TestClock } from "../../testing/test-clock.ts";
 
-onEachDatabase("the kernel", (world) => {
+onEachDatabase("the kernel", (within) => {
+  const world = overSockets(within);
+
   describe("the order of checks", () => {
     it("an unknown path is 404 before the credential is looked at", async () => {
       const answer = await world.call("GET", "/v1/nothing");
@@ -137,6 +139,13 @@ onEachDatabase("the kernel", (world) => {
       world.clock.advance(30_000);
       expect(await lastUsed()).not.toBe(first);
     });
+  });
+
+  it("refuses a body beyond the limit", async () => {
+    const { key } = await world.workspace();
+    const body = JSON.stringify("x".repeat(1024 * 1024));
+    const answer = await world.call("POST", "/v1/api-keys", { key: await key("workspace.admin"), body });
+    expect([answer.status, answer.body.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
   });
 
   describe("request ids", () => {
