@@ -122,5 +122,5 @@ onEachDatabase(
       }
     });
   },
-  { gitHost: GIT_HOST, isOnBoth: true },
+  { gitHost: GIT_HOST },
 );

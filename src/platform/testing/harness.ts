@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { isFull } from "../../base/testing/full.ts";
 import { type Role, scopeOf } from "../../contract/wire/roles.ts";
 import { json } from "../database/json.ts";
-import type { DatabaseLocation } from "../database/open.ts";
+import { type DatabaseLocation, openDatabase } from "../database/open.ts";
 import type { WorkspaceRole } from "../database/tables/identity.ts";
 import { ACCESS_TOKEN_KIND, ACCESS_TOKEN_PREFIX } from "../identity/users/access-token.ts";
 import { SESSION_COOKIE } from "../identity/users/session.ts";
@@ -12,7 +12,7 @@ import { hashOf } from "../kernel/secret-hash.ts";
 import type { Scope } from "../kernel/tenancy/principal.ts";
 import { type RunningPlatform, type StartOptions, startPlatform } from "../server.ts";
 import { inMemory } from "./empty-database.ts";
-import { findPostgres } from "./postgres.ts";
+import { type Content, findPostgres } from "./postgres.ts";
 import { TestClock } from "./test-clock.ts";
 
 /** An answer, as it would come over a socket. */
@@ -80,23 +80,19 @@ interface Running {
   close(): Promise<void>;
 }
 
-interface Options extends Omit<Partial<StartOptions>, "database" | "clock"> {
-  /** In a short run too. */
-  readonly isOnBoth?: true;
-}
+type Options = Omit<Partial<StartOptions>, "database" | "clock">;
 
 /** For a file that looks at all rows of a table or makes what all workspaces see: managers of the system, builders, sweeps. */
 export const OWN_PLATFORM: Options = {};
 
 /**
  * Runs the tests on PostgreSQL where one is found. On PGlite, which is the same engine for one connection, a full run has
- * them all as well; a short one those of `isOnBoth`, or all where there is no PostgreSQL. Files without options share a
- * worker's platforms.
+ * them as well; a short one where there is no PostgreSQL. Files without options share a worker's platforms.
  */
 export function onEachDatabase(subject: string, tests: (world: World) => void, options?: Options): void {
   const hasPostgres = findPostgres() !== undefined;
   const databases: { database: World["database"] }[] = hasPostgres ? [{ database: "PostgreSQL" }] : [];
-  if (!hasPostgres || isFull || options?.isOnBoth) databases.push({ database: "PGlite" });
+  if (!hasPostgres || isFull) databases.push({ database: "PGlite" });
   describe.each(databases)(`${subject} on $database`, ({ database }) => {
     let world: Running | undefined;
     const running = (): Running => {
@@ -143,8 +139,14 @@ function sharedOn(database: World["database"]): Promise<Running> {
   return running;
 }
 
-async function startOn(database: World["database"], { isOnBoth, ...options }: Options): Promise<Running> {
-  const server = database === "PostgreSQL" ? await findPostgres()?.() : undefined;
+/** Migrations are half of what a start costs. */
+const MIGRATED: Content = {
+  name: "migrated",
+  fill: async (url) => (await openDatabase({ postgres: url })).close(),
+};
+
+async function startOn(database: World["database"], options: Options): Promise<Running> {
+  const server = database === "PostgreSQL" ? await findPostgres()?.(MIGRATED) : undefined;
   const location: DatabaseLocation = server === undefined ? await inMemory() : { postgres: server.url };
   const clock = new TestClock();
   const platform = await startPlatform({ database: location, clock, rateLimits: false, ...options });
@@ -211,12 +213,7 @@ export function overSockets(world: World): World {
 }
 
 /** Over a socket. */
-export async function call(
-  baseUrl: string,
-  method: string,
-  path: string,
-  options: CallOptions = {},
-): Promise<Answer> {
+export async function call(baseUrl: string, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
   const { url, headers, body } = requestOf(baseUrl, path, options);
   const { signal } = options;
   const response = await fetch(url, {

@@ -1,9 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import pg from "pg";
 
 export interface TestPostgres {
@@ -12,16 +13,32 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
+/** What a database begins with. Made once on the server of a run; databases of it are copies. */
+export interface Content {
+  readonly name: string;
+  fill(url: string): Promise<void>;
+}
+
 /**
  * How to get a PostgreSQL on this machine, if there is a way: `SALLYPORT_TEST_POSTGRES` names a server where databases
- * may be created, or Debian's programs are installed and one is started for the caller.
+ * may be created, shared-databases.ts offers the one of the run, or Debian's programs are installed and one is started
+ * for the caller.
  */
-export function findPostgres(): (() => Promise<TestPostgres>) | undefined {
-  // biome-ignore lint/style/noProcessEnv: the one setting of the tests.
-  const named = process.env.SALLYPORT_TEST_POSTGRES;
-  if (named !== undefined && named !== "") return () => onNamedServer(named);
+export function findPostgres(): ((content?: Content) => Promise<TestPostgres>) | undefined {
+  // biome-ignore lint/style/noProcessEnv: settings of the tests.
+  const { SALLYPORT_TEST_POSTGRES: named, SALLYPORT_TEST_POSTGRES_SOCKET: offered } = process.env;
+  if (named !== undefined && named !== "") return filled(() => onServer(named));
+  if (offered !== undefined) return (content) => onServerOfRun(offered, content);
   const programs = debianPrograms();
-  return programs === undefined ? undefined : () => startOwn(programs);
+  return programs === undefined ? undefined : filled(() => startOwn(programs));
+}
+
+function filled(start: () => Promise<TestPostgres>): (content?: Content) => Promise<TestPostgres> {
+  return async (content) => {
+    const server = await start();
+    await content?.fill(server.url);
+    return server;
+  };
 }
 
 function debianPrograms(): string | undefined {
@@ -31,20 +48,48 @@ function debianPrograms(): string | undefined {
   return newestFirst.map((version) => join(root, version, "bin")).find((bin) => existsSync(join(bin, "initdb")));
 }
 
-async function onNamedServer(server: string): Promise<TestPostgres> {
+async function onServer(server: string, template?: string): Promise<TestPostgres> {
   const database = `sallyport_test_${randomBytes(6).toString("hex")}`;
-  await query(server, `create database ${database}`);
-  const url = new URL(server);
-  url.pathname = `/${database}`;
-  return { url: url.href, stop: () => dropped(server, database) };
+  const create = `create database ${database}`;
+  await (template === undefined ? query(server, create) : onceUnused(server, `${create} template ${template}`));
+  return { url: urlOf(server, database), stop: () => onceUnused(server, `drop database ${database}`) };
 }
 
-/** A pool says that it is closed before its sockets are; dropping by force then would tell a test of lost connections. */
-async function dropped(server: string, database: string): Promise<void> {
-  const deadline = performance.now() + 5_000;
+/** @param socket where it is offered */
+async function onServerOfRun(socket: string, content: Content | undefined): Promise<TestPostgres> {
+  const server = await text(connect(socket));
+  if (!server.startsWith("postgres:")) throw new Error(`PostgreSQL did not start: ${server}`);
+  if (content !== undefined) await makeOnce(server, content);
+  return onServer(server, content?.name);
+}
+
+/** Other workers wait until it is there. */
+async function makeOnce(server: string, { name, fill }: Content): Promise<void> {
+  await connected(server, async (client) => {
+    // Held until the connection ends.
+    await client.query("select pg_advisory_lock(1)");
+    const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
+    if (rowCount !== 0) return;
+    await client.query(`create database ${name}`);
+    await fill(urlOf(server, name));
+  });
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+/**
+ * Of a database that its last user has closed. A pool says that it is closed before its sockets are; dropping by force
+ * then would tell a test of lost connections.
+ */
+async function onceUnused(server: string, statement: string): Promise<void> {
+  const deadline = performance.now() + 60_000;
   for (;;) {
     try {
-      return await query(server, `drop database ${database}`);
+      return await query(server, statement);
     } catch (error) {
       const isInUse = error instanceof pg.DatabaseError && error.code === "55006";
       if (!isInUse || performance.now() > deadline) throw error;
@@ -52,6 +97,12 @@ async function dropped(server: string, database: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/** Nothing outlives the run, and no table lives long enough to be worth compiled queries or a vacuum. */
+const CHEAP = [
+  ...["fsync=off", "full_page_writes=off", "synchronous_commit=off", "wal_level=minimal", "max_wal_senders=0"],
+  ...["autovacuum=off", "jit=off"],
+];
 
 async function startOwn(programs: string): Promise<TestPostgres> {
   const owner = unprivileged();
@@ -66,8 +117,8 @@ async function startOwn(programs: string): Promise<TestPostgres> {
     options,
   );
   const port = await freePort();
-  const settings = ["fsync=off", "full_page_writes=off", "listen_addresses=127.0.0.1", `port=${port}`];
-  const flags = [...settings, `unix_socket_directories=${folder}`].flatMap((setting) => ["-c", setting]);
+  const settings = [...CHEAP, "listen_addresses=127.0.0.1", `port=${port}`, `unix_socket_directories=${folder}`];
+  const flags = settings.flatMap((setting) => ["-c", setting]);
   const server = spawn(join(programs, "postgres"), ["-D", data, ...flags], options);
   // A test runner that is killed must not leave a server behind.
   const onExit = (): void => {
@@ -127,11 +178,15 @@ async function answering(url: string, server: ChildProcess): Promise<void> {
   }
 }
 
-async function query(url: string, text: string): Promise<void> {
+async function query(url: string, statement: string): Promise<void> {
+  await connected(url, (client) => client.query(statement));
+}
+
+async function connected(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(text);
+    await work(client);
   } finally {
     await client.end();
   }
