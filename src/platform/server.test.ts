@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
@@ -22,7 +24,7 @@ describe("one folder", () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it("keeps what was written when the platform is started again", async () => {
-    const first = await startPlatform({ database: { pglite: folder } });
+    const first = await startPlatform({ database: await inFolder(folder) });
     const { id: workspaceId } = await first.bootstrap.workspace("kept");
     const { key } = await first.bootstrap.key({ workspaceId, role: "workspace.viewer", scope: { type: "workspace" } });
     await first.close();
@@ -70,11 +72,10 @@ describe("one folder", () => {
   });
 
   it("is closed again when the port is taken", async () => {
-    const first = await startPlatform({ database: await inMemory() });
-    await expect(startPlatform({ database: await inFolder(folder), port: first.port })).rejects.toThrow(/EADDRINUSE/);
-    const second = await startPlatform({ database: { pglite: folder } });
-    await second.close();
-    await first.close();
+    await using server = await listening();
+    const database = await inFolder(folder);
+    await expect(startPlatform({ database, port: server.port })).rejects.toThrow(/EADDRINUSE/);
+    await (await startPlatform({ database })).close();
   });
 });
 
@@ -136,21 +137,26 @@ onEachDatabase("what the platform tells of itself", (world) => {
 
 it("a port in use is told before the database is made or migrated", async () => {
   const data = join(await mkdtemp(join(tmpdir(), "sallyport-port-")), "data");
-  const { port, close } = await startPlatform({ database: await inMemory() });
+  await using server = await listening();
+  const { port } = server;
   for (const ports of [{ port }, { metricsPort: port }]) {
     const second = startPlatform({ database: { pglite: data }, ...ports });
     await expect(second).rejects.toMatchObject({ code: "EADDRINUSE", syscall: "listen", port });
   }
   expect(existsSync(data)).toBe(false);
-  await close();
 });
+
+async function listening(): Promise<AsyncDisposable & { readonly port: number }> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { port, [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) };
+}
 
 describe("metrics", () => {
   it("are served on a port of their own", async () => {
     const registry = new Registry();
-    const probe = await startPlatform({ database: await inMemory() });
-    const metricsPort = probe.port;
-    await probe.close();
+    const metricsPort = await freePort();
     const platform = await startPlatform({ database: await inMemory(), registry, metricsPort });
     await call(platform.url, "GET", "/v1/whoami");
     const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();

@@ -8,6 +8,7 @@ import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { migrations } from "../../src/platform/database/migrations/all.ts";
 import { openDatabase } from "../../src/platform/database/open.ts";
+import { withoutTables } from "../../src/platform/testing/empty-database.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 
 const FIXTURE = join(import.meta.dirname, "fixtures", "migrations.json");
@@ -26,7 +27,7 @@ it("a migration that has landed never changes: a database that ran it will not r
 async function hashes(): Promise<Record<string, string>> {
   const sent: string[] = [];
   const db = new Kysely<unknown>({
-    dialect: new PGliteDialect({ pglite: await PGlite.create() }),
+    dialect: new PGliteDialect({ pglite: await PGlite.create(await withoutTables()) }),
     log: ({ level, query }) => void (level === "query" && sent.push(query.sql.replaceAll(/\s+/g, " ").trim())),
   });
   try {
@@ -73,7 +74,9 @@ describe.skipIf(postgres === undefined)("fifty replicas that start at once on an
 });
 
 it("the migrator takes them in the order of their names", async () => {
-  const db = new Kysely<unknown>({ dialect: new PGliteDialect({ pglite: await PGlite.create() }) });
+  const db = new Kysely<unknown>({
+    dialect: new PGliteDialect({ pglite: await PGlite.create(await withoutTables()) }),
+  });
   const all = await new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } }).getMigrations();
   expect(all.map(({ name }) => name)).toEqual(Object.keys(migrations));
   await db.destroy();

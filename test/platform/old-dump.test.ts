@@ -15,6 +15,7 @@ import { wrongTallies } from "../../src/platform/areas/releases/testing/tallied.
 import { migrations } from "../../src/platform/database/migrations/all.ts";
 import type { DatabaseLocation } from "../../src/platform/database/open.ts";
 import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
+import { withoutTables } from "../../src/platform/testing/empty-database.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 
 // Migrates a database that the platform of migration 0009 wrote through its API, with rows in every table. Nothing may
@@ -206,7 +207,8 @@ async function oldDatabase(database: string, rows: Rows, parts: AsyncDisposableS
   parts.defer(() => rm(folder, { recursive: true, force: true }));
   const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "dump.tar")];
   await mkdir(from);
-  await fill(new PGliteDialect({ pglite: await PGlite.create({ dataDir: join(from, "database") }) }), rows);
+  const pglite = await PGlite.create({ dataDir: join(from, "database"), ...(await withoutTables()) });
+  await fill(new PGliteDialect({ pglite }), rows);
   await exportFolder(from, file);
   await importFolder(to, file);
   return { pglite: to };

@@ -1,18 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { Kysely, PGliteDialect, sql } from "kysely";
 import { Migrator } from "kysely/migration";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isFull } from "../../src/base/testing/full.ts";
 import { VERSION } from "../../src/platform/areas/packages/store.ts";
 import { contains } from "../../src/platform/database/contains.ts";
 import { migrations } from "../../src/platform/database/migrations/all.ts";
 import type { DatabaseLocation } from "../../src/platform/database/open.ts";
 import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
-import { inMemory } from "../../src/platform/testing/empty-database.ts";
+import { inMemory, withoutTables } from "../../src/platform/testing/empty-database.ts";
 import { call } from "../../src/platform/testing/harness.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 
@@ -22,8 +20,7 @@ import { findPostgres } from "../../src/platform/testing/postgres.ts";
 const postgres = findPostgres();
 
 const DATABASES: Readonly<Record<string, (parts: AsyncDisposableStack) => Promise<DatabaseLocation>>> = {
-  PGlite: inMemory,
-  "PGlite without the extension": migratedWithout,
+  ...((isFull || postgres === undefined) && { PGlite: inMemory, "PGlite without the extension": migratedWithout }),
   ...(postgres !== undefined && {
     PostgreSQL: async (parts) => ({ postgres: await database(parts) }),
     "PostgreSQL whose role may not create it": async (parts) => ({ postgres: await asMereUser(await database(parts)) }),
@@ -194,10 +191,8 @@ describe.each(Object.keys(DATABASES))("searches on %s", (title) => {
 });
 
 /** A database that another program has made, without the extension. */
-async function migratedWithout(parts: AsyncDisposableStack): Promise<DatabaseLocation> {
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-searches-"));
-  parts.defer(() => rm(folder, { recursive: true, force: true }));
-  const pglite = await PGlite.create();
+async function migratedWithout(): Promise<DatabaseLocation> {
+  const pglite = await PGlite.create(await withoutTables());
   const db = new Kysely<unknown>({ dialect: new PGliteDialect({ pglite }) });
   const { error } = await new Migrator({
     db,
@@ -206,7 +201,7 @@ async function migratedWithout(parts: AsyncDisposableStack): Promise<DatabaseLoc
   if (error !== undefined) throw error;
   const dump = await pglite.dumpDataDir("none");
   await db.destroy();
-  return { pglite: folder, dump };
+  return { pglite: "memory", dump };
 }
 
 async function database(parts: AsyncDisposableStack): Promise<string> {

@@ -4,12 +4,14 @@ import { PGlite } from "@electric-sql/pglite";
 import { createPgConfig } from "@electric-sql/pglite/node-postgres";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { withoutTables } from "../testing/empty-database.ts";
 import { BatchingPGlite, corkedSocket } from "./batching.ts";
 
-const pglite = new BatchingPGlite();
+let pglite: BatchingPGlite;
 let client: pg.Client;
 
 beforeAll(async () => {
+  pglite = new BatchingPGlite(await withoutTables());
   client = new pg.Client({ ...createPgConfig(pglite), pipeline: true } as pg.ClientConfig);
   await client.connect();
 });

@@ -1,7 +1,6 @@
-import { PGlite } from "@electric-sql/pglite";
-import { Kysely, PGliteDialect, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { migrations } from "../all.ts";
+import { schemaBefore } from "../../../testing/old-schema.ts";
 
 const NAME = "0017-own-deployments";
 const WORKSPACE = `ws_${"w".repeat(24)}`;
@@ -18,9 +17,8 @@ describe("managers that there were before their deployments had rows", () => {
   };
 
   beforeAll(async () => {
-    db = new Kysely<unknown>({ dialect: new PGliteDialect({ pglite: await PGlite.create() }) });
-    const run = (name: string) => db.transaction().execute(async (transaction) => migrations[name]?.up(transaction));
-    for (const name of Object.keys(migrations)) if (name < NAME) await run(name);
+    const { migrate, ...old } = await schemaBefore(NAME);
+    db = old.db;
     await sql`insert into workspaces (id, name, created_at) values (${WORKSPACE}, 'acme', now())`.execute(db);
     for (const status of ["provisioning", "active", "deleting", "deleted"]) await manager(status, true);
     // One that was set up anew after it had failed, and the server's own kind without a setup.
@@ -28,7 +26,7 @@ describe("managers that there were before their deployments had rows", () => {
     await sql`
       insert into managers (id, workspace_id, name, targets, setup_status, setup_changed_at, created_at)
       values ('mgr_made', ${WORKSPACE}, 'made', '{aws}', 'active', now(), now())`.execute(db);
-    await run(NAME);
+    await migrate();
   }, 120_000);
   afterAll(() => db.destroy());
 

@@ -1,7 +1,6 @@
-import { PGlite } from "@electric-sql/pglite";
-import { Kysely, PGliteDialect, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { migrations } from "../all.ts";
+import { schemaBefore } from "../../../testing/old-schema.ts";
 
 const NAME = "0018-managers-serve";
 const WORKSPACE = `ws_${"w".repeat(24)}`;
@@ -26,9 +25,8 @@ describe("managers that there were before they served anyone in particular", () 
     from deployment_groups g where g.id = ${groupId}`.execute(db);
 
   beforeAll(async () => {
-    db = new Kysely<unknown>({ dialect: new PGliteDialect({ pglite: await PGlite.create() }) });
-    const run = (name: string) => db.transaction().execute(async (transaction) => migrations[name]?.up(transaction));
-    for (const name of Object.keys(migrations)) if (name < NAME) await run(name);
+    const { migrate, ...old } = await schemaBefore(NAME);
+    db = old.db;
     for (const [id, name] of [
       [WORKSPACE, "acme"],
       [HIDDEN, "hidden"],
@@ -57,7 +55,7 @@ describe("managers that there were before they served anyone in particular", () 
     await deployment("g", "system", "one");
     await deployment("h", "system", "two");
     await deployment("i", "of-deleted", "gone", "deleted");
-    await run(NAME);
+    await migrate();
   }, 120_000);
   afterAll(() => db.destroy());
 

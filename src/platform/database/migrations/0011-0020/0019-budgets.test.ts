@@ -1,7 +1,6 @@
-import { PGlite } from "@electric-sql/pglite";
-import { Kysely, PGliteDialect, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { migrations } from "../all.ts";
+import { schemaBefore } from "../../../testing/old-schema.ts";
 
 const NAME = "0019-budgets";
 
@@ -9,9 +8,8 @@ describe("what was stored before tenants had budgets", () => {
   let db: Kysely<unknown>;
 
   beforeAll(async () => {
-    db = new Kysely<unknown>({ dialect: new PGliteDialect({ pglite: await PGlite.create() }) });
-    const run = (name: string) => db.transaction().execute(async (transaction) => migrations[name]?.up(transaction));
-    for (const name of Object.keys(migrations)) if (name < NAME) await run(name);
+    const { migrate, ...old } = await schemaBefore(NAME);
+    db = old.db;
     await sql`insert into workspaces (id, name, created_at) values ('ws', 'acme', now())`.execute(db);
     await sql`
       insert into projects (id, workspace_id, name, enabled_capabilities, created_at)
@@ -35,7 +33,7 @@ describe("what was stored before tenants had budgets", () => {
     await sql`
       insert into resource_heartbeats (deployment_id, resource_type, resource_id, observed_at, body)
       values ('dep', 'queue', 'mail', now(), '{"name": "mail"}')`.execute(db);
-    await run(NAME);
+    await migrate();
   }, 120_000);
   afterAll(() => db.destroy());
 
