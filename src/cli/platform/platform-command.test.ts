@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const main = join(import.meta.dirname, "../main.ts");
+const main = join(import.meta.dirname, "../../../bin/sallyport.mjs");
 
 interface Ended {
   readonly code: number;
