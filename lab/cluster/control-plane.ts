@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CertificateAuthority, signingKeyPair } from "./certificates.ts";
 import { freePort } from "./ports.ts";
-import { kubernetesEnvironment, Program } from "./program.ts";
+import { goEnvironment, Program } from "./program.ts";
 import type { Programs } from "./programs.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -63,7 +63,7 @@ export function layOut(layout: Layout): ClusterPrograms {
   };
   const controllerManager = found["kube-controller-manager"];
   const scheduler = found["kube-scheduler"];
-  const env = kubernetesEnvironment();
+  const env = goEnvironment();
   const program = (
     name: string,
     path: string,

@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cp, readFile, statfs, symlink } from "node:fs/promises";
+import { readFile, statfs, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { KUBERNETES_VERSIONS, type KubernetesMinor, linkerFlags, NEWEST } from "./kubernetes-versions.ts";
 import { findOnPath } from "./path-search.ts";
-
-/** kwok's stage files are part of its module, so its version fixes them too. */
-const KWOK_VERSION = "v0.8.0";
+import { goEnvironment } from "./program.ts";
 
 /** The names that one binary can be called by, see programs/main.go. */
 export const CONTROL_PLANE_NAMES = [
@@ -18,18 +16,8 @@ export const CONTROL_PLANE_NAMES = [
   "kubectl",
 ] as const;
 
-/**
- * kwok exits without stage files ("no stages found"). These make nodes and pods ready at once and keep leases alive.
- */
-const KWOK_STAGES = [
-  "node/fast/node-initialize.yaml",
-  "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-  "pod/fast/pod-ready.yaml",
-  "pod/fast/pod-complete.yaml",
-  "pod/fast/pod-delete.yaml",
-];
-
-const SOURCE = join(import.meta.dirname, "programs");
+/** The module of the Kubernetes programs and of what is built with them. */
+export const SOURCE: string = join(import.meta.dirname, "programs");
 
 /** Disk space for a build with empty caches (module sources, Go's build cache, the result): measured 3.2 GB. */
 const NEEDED_DISK_BYTES = 4 * 1024 ** 3;
@@ -65,7 +53,7 @@ export async function controlPlaneRecipe(minor: KubernetesMinor): Promise<Recipe
     ...(minor !== NEWEST && { flags: [`-modfile=${minor}.mod`, "-tags=providerless"] }),
     linkerFlags: linkerFlags(version),
     title: `the Kubernetes programs (etcd, API server, controller manager, scheduler, kubectl; ${version})`,
-    expectation: "about 5 minutes on 2 cores, once",
+    expectation: "4 to 5 minutes on 2 cores, once",
   });
   return {
     ...recipe,
@@ -76,8 +64,8 @@ export async function controlPlaneRecipe(minor: KubernetesMinor): Promise<Recipe
   };
 }
 
-/** A program whose module files are ours, with every version in them; built under the recipe's name. */
-export async function sourceRecipe(program: {
+/** A program whose module files are ours, with every version in them. */
+interface SourceProgram {
   readonly name: string;
   readonly source: string;
   /** A main package of a module that `go.mod` requires. @default the folder's own */
@@ -88,16 +76,28 @@ export async function sourceRecipe(program: {
   readonly flags?: readonly string[];
   /** For Go, such as the system to build for. @default this machine's */
   readonly environment?: Readonly<Record<string, string>>;
+  /** What else the result depends on. @default nothing */
+  readonly facts?: readonly string[];
   readonly linkerFlags: string;
   readonly title: string;
   readonly expectation: string;
-}): Promise<Recipe> {
+}
+
+/** Built under the program's name. */
+export async function sourceRecipe(program: SourceProgram): Promise<Recipe> {
   const { name, source, package: main = ".", files, linkerFlags, title, expectation } = program;
-  const { flags = [], environment = {} } = program;
+  const { flags = [], environment = {}, facts = [] } = program;
   const hash = createHash("sha256").update(main === "." ? "" : main);
   for (const file of files) hash.update(await readFile(join(source, file))).update("\0");
-  const facts = [...flags, ...Object.entries(environment).flat(), linkerFlags, process.platform, process.arch];
-  for (const part of facts) hash.update(part).update("\0");
+  const parts = [
+    ...flags,
+    ...Object.entries(environment).flat(),
+    ...facts,
+    linkerFlags,
+    process.platform,
+    process.arch,
+  ];
+  for (const part of parts) hash.update(part).update("\0");
   return {
     folderName: `${name}-${hash.digest("hex").slice(0, 12)}`,
     title,
@@ -120,47 +120,14 @@ export async function sourceRecipe(program: {
   };
 }
 
-export function kwokRecipe(): Recipe {
-  const hash = createHash("sha256").update([KWOK_VERSION, ...KWOK_STAGES, process.platform, process.arch].join("\0"));
-  const module = `sigs.k8s.io/kwok@${KWOK_VERSION}`;
-  return {
-    folderName: `kwok-${KWOK_VERSION}-${hash.digest("hex").slice(0, 12)}`,
-    title: `kwok ${KWOK_VERSION} (simulates nodes and running pods)`,
-    expectation: "about 2 minutes on 2 cores, once",
-    async build(into, say, signal) {
-      await checkMachine(into, signal);
-      const described: unknown = JSON.parse(
-        await go(["mod", "download", "-json", module], { cwd: into, step: "fetching modules", say }, signal),
-      );
-      await go(
-        ["install", "-v", "-buildvcs=false", "-ldflags", "-s -w", `sigs.k8s.io/kwok/cmd/kwok@${KWOK_VERSION}`],
-        { cwd: into, step: "compiling", say, environment: { GOBIN: into } },
-        signal,
-      );
-      await copyStages(moduleFolder(described), into);
-    },
-  };
-}
-
-/** Absolute paths of the stage files in a cache folder made by {@link kwokRecipe}. */
-export function stageFiles(folder: string): readonly string[] {
-  return KWOK_STAGES.map((stage) => join(folder, "stages", stage.replaceAll("/", "-")));
-}
-
-/** @param moduleFolder where Go unpacked kwok's module */
-async function copyStages(moduleFolder: string, into: string): Promise<void> {
-  const targets = stageFiles(into);
-  for (const [index, stage] of KWOK_STAGES.entries()) {
-    const target = targets[index];
-    if (target !== undefined) await cp(join(moduleFolder, "kustomize/stage", stage), target);
-  }
-}
-
-function moduleFolder(described: unknown): string {
-  if (typeof described === "object" && described !== null && "Dir" in described && typeof described.Dir === "string") {
-    return described.Dir;
-  }
-  throw new ProgramsError("`go mod download` did not say where it put kwok's module.");
+/**
+ * A program of a module that `programs/go.mod` requires. Once the Kubernetes programs are built, only the packages that
+ * they don't have are left to compile.
+ */
+export function toolRecipe(
+  tool: Pick<SourceProgram, "name" | "package" | "expectation"> & Partial<Pick<SourceProgram, "title" | "facts">>,
+): Promise<Recipe> {
+  return sourceRecipe({ source: SOURCE, files: ["go.mod", "go.sum"], linkerFlags: "-s -w", title: tool.name, ...tool });
 }
 
 async function checkMachine(into: string, signal: AbortSignal): Promise<void> {
@@ -219,9 +186,9 @@ interface GoRun {
 }
 
 /** Runs `go`, counting the lines it prints as progress. Returns its stdout; a failure carries the end of its stderr. */
-async function go(args: readonly string[], run: GoRun, signal: AbortSignal): Promise<string> {
+export async function go(args: readonly string[], run: GoRun, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
-  const environment = { ...process.env, CGO_ENABLED: "0", ...run.environment };
+  const environment = { ...goEnvironment(), CGO_ENABLED: "0", ...run.environment };
   // Its own process group: `go` starts compilers, and a stop must reach all of them. The terminal's Ctrl-C must not
   // reach it before us.
   const child = spawn("go", args, {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { sourceRecipe } from "./go-build.ts";
 import { linkerFlags } from "./kubernetes-versions.ts";
-import { kubernetesEnvironment } from "./program.ts";
+import { goEnvironment } from "./program.ts";
 import { ensureRecipe } from "./programs.ts";
 
 export interface KubectlResult {
@@ -38,7 +38,7 @@ export function kubectl(
       maxBuffer: MAX_OUTPUT,
       timeout: limitMs,
       ...(signal && { signal }),
-      env: { ...kubernetesEnvironment(), ...env },
+      env: { ...goEnvironment(), ...env },
     };
     const child = execFile(program, all, options, (error, stdout, stderr) => {
       if (error !== null && typeof error.code !== "number") reject(signal?.aborted === true ? signal.reason : error);

@@ -3,8 +3,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ensureCacheEntry } from "./cache-entry.ts";
-import { controlPlaneRecipe, kwokRecipe, type Recipe, stageFiles } from "./go-build.ts";
+import { controlPlaneRecipe, type Recipe } from "./go-build.ts";
 import { chosenKubernetes, KUBERNETES_VERSIONS, type KubernetesMinor, NEWEST } from "./kubernetes-versions.ts";
+import { kwokRecipe, stageFiles } from "./kwok.ts";
 import { findOnPath, isExecutable } from "./path-search.ts";
 
 export type KubernetesProgram = "etcd" | "kube-apiserver" | "kube-controller-manager" | "kube-scheduler" | "kubectl";
@@ -147,7 +148,7 @@ function cached(
   return {
     program: async (name: KubernetesProgram) => join(await ensure(await controlPlaneRecipe(minor)), name),
     kwok: async () => {
-      const folder = await ensure(kwokRecipe());
+      const folder = await ensure(await kwokRecipe());
       return { path: join(folder, "kwok"), stages: stageFiles(folder) };
     },
   };

@@ -28,7 +28,7 @@ Ctrl-C.
   --dir FOLDER        where this run's data, credentials and logs lie (default: .sallyport; emptied at each start)
   --help              this text
 
-The first start builds the Kubernetes programs with Go (about 5 minutes on 2 cores) into
+The first start builds the Kubernetes programs and kwok with Go (about 5 minutes on 2 cores) into
 \${XDG_CACHE_HOME:-~/.cache}/sallyport. KUBEBUILDER_ASSETS, or fitting programs on the PATH, are used instead.
 `;
 

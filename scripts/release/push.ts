@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { installRecipe } from "../../lab/cluster/go-build.ts";
+import { toolRecipe } from "../../lab/cluster/go-build.ts";
 import { ensureRecipe } from "../../lab/cluster/programs.ts";
 import { command } from "../../test/e2e/command.ts";
 import type { ReleasePart } from "./make-release.ts";
@@ -9,9 +9,8 @@ import { ReleaseError } from "./version.ts";
 
 const CRANE = {
   name: "crane",
-  module: "github.com/google/go-containerregistry",
-  version: "v0.22.1",
-  command: "cmd/crane",
+  package: "github.com/google/go-containerregistry/cmd/crane",
+  expectation: "seconds on 2 cores after the Kubernetes programs, else half a minute",
 } as const;
 
 export interface Targets {
@@ -66,7 +65,7 @@ export async function pushRelease(
 
 /** Built with Go at the first call on a machine. */
 export async function craneProgram(say: (line: string) => void, signal: AbortSignal): Promise<string> {
-  return join(await ensureRecipe(installRecipe(CRANE, "about a minute on 2 cores, once"), { say }, signal), "crane");
+  return join(await ensureRecipe(await toolRecipe(CRANE), { say }, signal), "crane");
 }
 
 async function pushArchive(crane: string, archive: string, reference: string, signal: AbortSignal): Promise<void> {

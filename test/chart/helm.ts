@@ -1,9 +1,13 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { installRecipe } from "../../lab/cluster/go-build.ts";
+import { toolRecipe } from "../../lab/cluster/go-build.ts";
 import { ensureRecipe } from "../../lab/cluster/programs.ts";
 
-const HELM = { name: "helm", module: "helm.sh/helm/v4", version: "v4.3.1", command: "cmd/helm" } as const;
+const HELM = {
+  name: "helm",
+  package: "helm.sh/helm/v4/cmd/helm",
+  expectation: "20 seconds on 2 cores after the Kubernetes programs, else 2 minutes",
+} as const;
 
 export interface HelmResult {
   readonly code: number;
@@ -13,7 +17,7 @@ export interface HelmResult {
 
 /** Path of helm, built with Go at the first call on a machine. */
 export async function helmProgram(say: (line: string) => void, signal: AbortSignal): Promise<string> {
-  const folder = await ensureRecipe(installRecipe(HELM, "about 3 minutes on 2 cores, once"), { say }, signal);
+  const folder = await ensureRecipe(await toolRecipe(HELM), { say }, signal);
   return join(folder, "helm");
 }
 
