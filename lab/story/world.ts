@@ -82,37 +82,32 @@ export async function startWorld(
   });
   stack.defer(() => connection.close());
   const kube = new KubeClient(connection, { clock });
-  await install(target, kube, narrator, clock, signal);
-  const children = await startChildren(folder, vendor, target, stack);
+  const children = await narrator.step("cluster", "installing Sallyport and a workload", async () => {
+    const { crds, rbac, policies } = installation(DEFAULT_NAMES, { stamps: target.stamps });
+    await target.apply([...crds, ...rbac], signal);
+    // Agent and operator load their code while the API server compiles the policies.
+    const value = await startChildren(folder, vendor, target, stack);
+    await target.apply([...policies, ...openReleases(DEFAULT_NAMES, { stamps: target.stamps })], signal);
+    await target.apply(customersManifests(target, DEFAULT_NAMES), signal);
+    await workloadReady(target, kube, clock, signal);
+    const text =
+      `has ${crds.length} new kinds, ${policies.length / 2} admission policies, and deployment ` +
+      `${target.workloadNamespace}/${WORKLOAD.name} with ${WORKLOAD.replicas} ready pods`;
+    return { text, value };
+  });
   for (const program of [...children, ...target.programs]) reportEnd(program, broken, stack);
   const world: World = { vendor, target, kube, clock, folder };
   await connected(world, children, narrator, AbortSignal.any([signal, broken.signal]));
   return world;
 }
 
-async function install(
-  target: Target,
-  kube: KubeClient,
-  narrator: Narrator,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  await narrator.step("cluster", "installing Sallyport and a workload", async () => {
-    const { crds, rbac, policies } = installation(DEFAULT_NAMES, { stamps: target.stamps });
-    await target.apply([...crds, ...rbac], signal);
-    await target.apply([...policies, ...openReleases(DEFAULT_NAMES, { stamps: target.stamps })], signal);
-    await target.apply(customersManifests(target, DEFAULT_NAMES), signal);
-    await until(
-      clock,
-      { what: `ready workload of ${WORKLOAD.replicas} pods`, timeoutMs: 120_000 },
-      async () => ((await readyReplicas(kube, target, signal)) === WORKLOAD.replicas ? true : undefined),
-      signal,
-    );
-    const text =
-      `has ${crds.length} new kinds, ${policies.length / 2} admission policies, and deployment ` +
-      `${target.workloadNamespace}/${WORKLOAD.name} with ${WORKLOAD.replicas} ready pods`;
-    return { text, value: undefined };
-  });
+async function workloadReady(target: Target, kube: KubeClient, clock: Clock, signal: AbortSignal): Promise<void> {
+  await until(
+    clock,
+    { what: `ready workload of ${WORKLOAD.replicas} pods`, timeoutMs: 120_000 },
+    async () => ((await readyReplicas(kube, target, signal)) === WORKLOAD.replicas ? true : undefined),
+    signal,
+  );
 }
 
 interface Deployment extends KubeObject {
