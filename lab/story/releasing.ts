@@ -7,11 +7,14 @@ import { until, verify } from "./until.ts";
 
 /** The third part of the story: the vendor releases a workload, and the customer lets it in. */
 
-/** What is released. Its second version asks for more than any node has, so that it never comes up. */
+/**
+ * What is released. Its second version asks for more than any node has, so that it never comes up; the time that it has for
+ * it is waited for. The first one's is not: pods that were ready for ten seconds end its rollout.
+ */
 const APP = { name: "api", replicas: 2 } as const;
 const VERSIONS = [
-  { version: "1.0.0", cpu: "100m" },
-  { version: "1.1.0", cpu: "4000" },
+  { version: "1.0.0", cpu: "100m", progressDeadlineSeconds: 60 },
+  { version: "1.1.0", cpu: "4000", progressDeadlineSeconds: 3 },
 ] as const;
 type Version = (typeof VERSIONS)[number];
 
@@ -31,12 +34,12 @@ export async function releasesComeAndGoBack(scene: Scene, signal: AbortSignal): 
   await platformShowsRelease(scene, first, { status: "update-failed", code: "ROLLED_BACK" }, signal);
 }
 
-function engineerReleases(scene: Scene, { version, cpu }: Version, signal: AbortSignal): Promise<string> {
+function engineerReleases(scene: Scene, { version, cpu, ...update }: Version, signal: AbortSignal): Promise<string> {
   const { engineer, project } = scene.world.vendor;
   return scene.narrator.step("engineer", `releasing ${APP.name} ${version}`, async () => {
     const config = {
       ...{ id: APP.name, type: "container", image: `registry.example.com/${APP.name}:${version}` },
-      ...{ replicas: APP.replicas, cpu, update: { progressDeadlineSeconds: 10 } },
+      ...{ replicas: APP.replicas, cpu, update },
     };
     const resource = { config, dependencies: [], lifecycle: "live" as const };
     const stack = { kubernetes: { id: "storefront", resources: { [APP.name]: resource } } };
