@@ -1,12 +1,12 @@
 import { RESTARTED_AT } from "../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../operations/scale.ts";
-import { isSameBut, type Level } from "./admission/same-but.ts";
+import { isSameBut, type Levels } from "./admission/same-but.ts";
 
 // What the policies let the account of a plugin change of workloads and pods: in the words of the policies, and as functions with
 // which `plugin test` shows an author what a customer's cluster refuses. An integration test holds the two together.
 
 /** The fields of a workload that a plugin's account may change. What its pods are, and run as, is not among them. */
-export const BY_PLUGINS: readonly Level[] = [
+export const BY_PLUGINS: Levels = [
   ["spec", "metadata"],
   [
     ...(["template", "replicas", "paused", "strategy", "updateStrategy", "minReadySeconds"] as const),
@@ -16,7 +16,7 @@ export const BY_PLUGINS: readonly Level[] = [
   ["annotations"],
   [RESTARTED_AT],
 ];
-export const METADATA_BY_PLUGINS: readonly Level[] = [
+export const METADATA_BY_PLUGINS: Levels = [
   ["labels", "annotations", "managedFields", "generation", "resourceVersion"],
 ];
 

@@ -1,7 +1,7 @@
 import { DEBUG_ACCOUNT, DEBUG_NAMESPACE, GROUP, type InstallationNames, TUNNEL_ACCOUNT } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { forbid, type Named, stampingPolicy, validatingPolicy } from "./admission-policy.ts";
-import { type Level, sameBut } from "./same-but.ts";
+import { type Levels, sameBut } from "./same-but.ts";
 
 /** Names of the policies that an installation has only with debug sessions; the operator looks for them then. */
 export const DEBUG_VALIDATING_POLICIES = [
@@ -129,8 +129,8 @@ function tunnelOnly({ systemNamespace, tunnelAccount = TUNNEL_ACCOUNT }: Install
 
 /** The tunnel writes `status.tunnel` of a session that the operator has opened, and nothing else, whatever its roles. */
 function tunnelStatus(names: InstallationNames): readonly Manifest[] {
-  const tunnel: readonly Level[] = [["status", "metadata"], ["tunnel"]];
-  const bookkeeping: readonly Level[] = [["managedFields", "generation", "resourceVersion"]];
+  const tunnel: Levels = [["status", "metadata"], ["tunnel"]];
+  const bookkeeping: Levels = [["managedFields", "generation", "resourceVersion"]];
   return validatingPolicy(
     "sallyport-tunnel-status",
     {

@@ -15,7 +15,7 @@ import {
 import { CHANGED_WORKLOADS } from "../plugin-rules.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { ownersKept } from "./owners-kept.ts";
-import { type Level, sameBut } from "./same-but.ts";
+import { type Levels, sameBut } from "./same-but.ts";
 
 /** It says more where the install values enable plugins. */
 export const RESTART_POLICY = "sallyport-rollout-restart";
@@ -46,17 +46,18 @@ const BEFORE_AND_AFTER: readonly Named[] = [
  */
 export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
   const message = `a grant account may only restart a workload (pod template annotation ${RESTARTED_AT})`;
-  const restart: readonly Level[] = [["spec", "metadata"], ["template"], ["metadata"], ["annotations"], [RESTARTED_AT]];
-  const bookkeeping: readonly Level[] = [
+  const restart: Levels = [["spec", "metadata"], ["template"], ["metadata"], ["annotations"], [RESTARTED_AT]];
+  const bookkeeping: Levels = [
     ["annotations", "managedFields", "generation", "resourceVersion"],
     ["deprecated.daemonset.template.generation"],
   ];
+  const owners = ownersKept([["f:template"], ["f:metadata"], ["f:annotations"], [`f:${RESTARTED_AT}`, "."]]);
   return validatingPolicy(
     RESTART_POLICY,
     { apiGroups: ["apps"], operations: ["UPDATE"], resources: WORKLOAD_RESOURCES },
     orOfPlugins(names, {
       matchConditions: [...grantAccountsOnly(names), notOfRollouts(names)],
-      variables: BEFORE_AND_AFTER,
+      variables: [...BEFORE_AND_AFTER, ...owners.variables],
       validations: [
         forbid(sameBut("variables.now", "variables.was", restart), message),
         forbid(sameBut("variables.now.metadata", "variables.was.metadata", bookkeeping), message),
@@ -64,7 +65,7 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
           `variables.now.spec.template.metadata[?'annotations'][?'${RESTARTED_AT}'].orValue('none').matches('^[0-9TZ:.+-]{1,40}$')`,
           `annotation ${RESTARTED_AT} must hold an instant`,
         ),
-        ownersKept([["f:template"], ["f:metadata"], ["f:annotations"], [`f:${RESTARTED_AT}`, "."]]),
+        owners.validation,
       ],
     }),
   );
@@ -156,14 +157,15 @@ export function podDeletion(names: InstallationNames): readonly Manifest[] {
  */
 export function nodeScheduling(names: InstallationNames): readonly Manifest[] {
   const message = "a grant account may only cordon or uncordon a node (spec.unschedulable)";
-  const bookkeeping: readonly Level[] = [["managedFields", "generation", "resourceVersion"]];
+  const bookkeeping: Levels = [["managedFields", "generation", "resourceVersion"]];
+  const owners = ownersKept([["f:unschedulable", "."]]);
   const verb = "variables.now.spec[?'unschedulable'].orValue(false) ? 'cordon' : 'uncordon'";
   return validatingPolicy(
     "sallyport-node-scheduling",
     { apiGroups: [""], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["nodes", "nodes/status"] },
     {
       matchConditions: grantAccountsOnly(names),
-      variables: [...BEFORE_AND_AFTER, { name: "verb", expression: verb }],
+      variables: [...BEFORE_AND_AFTER, { name: "verb", expression: verb }, ...owners.variables],
       validations: [
         forbid("request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '')", message),
         forbid(sameBut("variables.now", "variables.was", [["spec", "metadata"], ["unschedulable"]]), message),
@@ -172,7 +174,7 @@ export function nodeScheduling(names: InstallationNames): readonly Manifest[] {
           `authorizer.group('${GROUP}').resource('nodes').name(request.name).check(variables.verb).allowed()`,
           "a grant account cordons a node with the operation cordon-node, and uncordons it with uncordon-node",
         ),
-        ownersKept([["f:unschedulable", "."]]),
+        owners.validation,
       ],
     },
   );

@@ -1,6 +1,6 @@
 import { type InstallationNames, MACHINES_ACCOUNT } from "../../group.ts";
 import type { Named } from "./admission-policy.ts";
-import { type Level, sameBut } from "./same-but.ts";
+import { type Levels, sameBut } from "./same-but.ts";
 
 export function accountName(account: string, { systemNamespace }: InstallationNames): string {
   return `system:serviceaccount:${systemNamespace}:${account}`;
@@ -16,6 +16,6 @@ export const NOW_AND_WAS: readonly Named[] = [
   { name: "now", expression: "request.operation == 'DELETE' ? dyn({}) : dyn(object)" },
   { name: "was", expression: "oldObject == null ? dyn({}) : dyn(oldObject)" },
 ];
-export const BOOKKEEPING: readonly Level[] = [["managedFields", "generation", "resourceVersion"]];
-export const sameMetadata = (levels: readonly Level[] = BOOKKEEPING): string =>
+export const BOOKKEEPING: Levels = [["managedFields", "generation", "resourceVersion"]];
+export const sameMetadata = (levels: Levels = BOOKKEEPING): string =>
   sameBut("variables.now[?'metadata'].orValue({})", "variables.was[?'metadata'].orValue({})", levels);

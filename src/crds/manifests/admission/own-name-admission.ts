@@ -1,7 +1,7 @@
 import { type InstallationNames, REPORTING_CONTROLLERS } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
-import { type Level, sameBut } from "./same-but.ts";
+import { type Levels, sameBut } from "./same-but.ts";
 
 const PROCESSES = ["agent", "operator"] as const;
 
@@ -37,8 +37,8 @@ function own(names: InstallationNames, wordOf: (process: (typeof PROCESSES)[numb
 const METADATA = ["name", "namespace", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"];
 
 function ownEvents(names: InstallationNames): readonly Manifest[] {
-  const counted: readonly Level[] = [["metadata", "series"]];
-  const bookkeeping: readonly Level[] = [["managedFields", "resourceVersion", "generation"]];
+  const counted: Levels = [["metadata", "series"]];
+  const bookkeeping: Levels = [["managedFields", "resourceVersion", "generation"]];
   const validations: readonly Validation[] = [
     forbid(
       "has(object.reportingController) && object.reportingController == variables.own",
