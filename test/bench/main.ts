@@ -9,6 +9,7 @@ import { benchMachines } from "./machines/bench.ts";
 import { findPeer } from "./peer.ts";
 import { benchPlatform } from "./platform/bench.ts";
 import { benchHealth } from "./platform/health.ts";
+import { benchPolicies } from "./policies/bench.ts";
 import { benchReleases } from "./releases/bench.ts";
 import { benchStory } from "./story.ts";
 import { printed, type Row } from "./table.ts";
@@ -20,6 +21,7 @@ npm run bench -- debug [options]
 npm run bench -- machines [options]
 npm run bench -- releases [options]
 npm run bench -- cli [--runs N]
+npm run bench -- policies [--runs N]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
@@ -33,6 +35,7 @@ what drains at once and 500 machines that wait cost.
 With \`releases\` a release beside kubectl and helm: time, calls, writes, the operator's memory; how soon after the
 promotion its first object is there; and many deployments promoted at once. Needs PostgreSQL and Go.
 With \`cli\` the CPU that the command line takes to start, beside kubectl.
+With \`policies\` the CPU that an installation takes of the API server, beside as many short policies.
 
   --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
                   rest, told, churn, reports, confirms; of debug open, kill, pods, throughput, audit, idle;
@@ -107,8 +110,9 @@ const ofDebug = only === "debug";
 const ofMachines = only === "machines";
 const ofReleases = only === "releases";
 const ofCli = only === "cli";
+const ofPolicies = only === "policies";
 const ofCluster = only === undefined;
-if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines || ofReleases || ofCli ? 1 : 0))
+if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines || ofReleases || ofCli || ofPolicies ? 1 : 0))
   throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
 
 if (ofPlatform) {
@@ -147,6 +151,7 @@ if (ofReleases) {
 }
 
 if (ofCli) rows.push(...(await benchCli({ runs: Number(values.runs ?? "11"), say }, stop.signal)));
+if (ofPolicies) rows.push(...(await benchPolicies({ runs: Number(values.runs ?? "3"), say }, stop.signal)));
 
 const runs = Number(values.runs ?? "5");
 if (ofCluster && (wanted("sync") || wanted("reconcile"))) {
