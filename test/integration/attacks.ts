@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../lab/cluster/cluster.ts";
 import type { KubectlResult } from "../../lab/cluster/kubectl.ts";
-import type { Manifest } from "../../src/crds/manifest.ts";
+import { useTerminal } from "./typed/terminal.ts";
 import { eventually } from "./wait.ts";
 
-/** What one account types. */
+/** What one account types after `kubectl`. */
 export interface Try<Who extends string> {
   readonly as: Who;
   /** A function where it names what is made only before the tests. */
@@ -22,27 +22,42 @@ export interface Attack<Who extends string> extends Try<Who> {
   readonly isReal?: true;
 }
 
+/** What the policies let through. */
+export interface Passage<Who extends string> extends Try<Who> {
+  readonly title: string;
+}
+
 export interface Attacked<Who extends string> {
   readonly cluster: () => Cluster;
   /** The credentials of each account: filled in before the tests. */
   readonly kubeconfigs: Partial<Record<Who, string>>;
-  /** What is applied to bring a binding back. */
-  readonly policies: () => readonly Manifest[];
 }
 
-export type Run<Who extends string> = (tried: Try<Who>) => Promise<KubectlResult>;
+/** Runs what is typed. */
+export interface Typing<Who extends string> {
+  /** As a request of the same user, where the line is one. */
+  run(tried: Try<Who>): Promise<KubectlResult>;
+  /** With the real kubectl when the verb was not typed before: what a person sees. */
+  type(tried: Try<Who>): Promise<KubectlResult>;
+}
 
-export function runAs<Who extends string>({ cluster, kubeconfigs }: Attacked<Who>): Run<Who> {
-  return ({ as, args, stdin }) => {
+/** To be called where tests are declared. */
+export function useTyping<Who extends string>({ cluster, kubeconfigs }: Attacked<Who>): Typing<Who> {
+  const terminal = useTerminal(cluster);
+  const how = (by: "run" | "type", { as, args, stdin }: Try<Who>): Promise<KubectlResult> => {
     const kubeconfig = kubeconfigs[as];
     if (kubeconfig === undefined) throw new Error(`no credentials of ${as}`);
-    const input = stdin === undefined ? {} : { stdin: JSON.stringify(stdin()) };
-    return cluster().kubectl([...(typeof args === "function" ? args() : args)], { kubeconfig, ...input });
+    const input = stdin === undefined ? undefined : JSON.stringify(stdin());
+    return terminal[by](kubeconfig, typeof args === "function" ? args() : args, input);
   };
+  return { run: (tried) => how("run", tried), type: (tried) => how("type", tried) };
 }
 
 /** A policy is in force a moment after it was written: waits for one refusal of each. */
-export async function inForce<Who extends string>(attacks: readonly Attack<Who>[], run: Run<Who>): Promise<void> {
+export async function inForce<Who extends string>(
+  attacks: readonly Attack<Who>[],
+  { run }: Typing<Who>,
+): Promise<void> {
   for (const policy of policiesOf(attacks)) {
     const probe = attacks.find((attack) => attack.policy === policy);
     if (probe === undefined) continue;
@@ -54,13 +69,16 @@ export async function inForce<Who extends string>(attacks: readonly Attack<Who>[
 }
 
 /** Each attack is refused, and by the policy that it names: without its binding nothing says these words. */
-export function testRefusals<Who extends string>(attacks: readonly Attack<Who>[], attacked: Attacked<Who>): void {
-  const run = runAs(attacked);
-
+export function testRefusals<Who extends string>(
+  attacks: readonly Attack<Who>[],
+  { cluster }: Attacked<Who>,
+  typing: Typing<Who>,
+): void {
   describe("refused", () => {
     test.each(attacks.map((attack) => [attack.title, attack] as const))("%s", async (_, attack) => {
-      const { code, stderr } = await run(attack);
+      const { code, stderr } = await typing.type(attack);
       expect(stderr).toContain(attack.words);
+      expect(stderr).toContain(`ValidatingAdmissionPolicy '${attack.policy}'`);
       expect(code).not.toBe(0);
     });
   });
@@ -70,22 +88,43 @@ export function testRefusals<Who extends string>(attacks: readonly Attack<Who>[]
       "%s",
       async (policy) => {
         const own = attacks.filter((attack) => attack.policy === policy);
-        await attacked.cluster().kubectl(["delete", "validatingadmissionpolicybinding", policy]);
+        const bringBack = await removeBinding(cluster(), policy);
         try {
           for (const attack of own.filter(({ isReal }) => isReal !== true)) {
             await eventually(
-              () => run(attack),
+              () => typing.run(attack),
               ({ stderr }) => !stderr.includes(attack.words),
             );
           }
         } finally {
-          await attacked.cluster().apply(attacked.policies().filter(({ metadata }) => metadata.name === policy));
-          await inForce(own, run);
+          await bringBack();
+          await inForce(own, typing);
         }
       },
       180_000,
     );
   });
+}
+
+export function testPassages<Who extends string>(passages: readonly Passage<Who>[], typing: Typing<Who>): void {
+  test.each(passages.map((passage) => [passage.title, passage] as const))("%s", async (_, passage) => {
+    const { code, stderr } = await typing.type(passage);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+  });
+}
+
+async function removeBinding(cluster: Cluster, policy: string): Promise<() => Promise<void>> {
+  const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+  const { status, body } = await cluster.request({ method: "GET", path: `${path}/${policy}` });
+  if (status !== 200) throw new Error(`no binding of ${policy}: ${status}`);
+  const { apiVersion, kind, metadata, spec } = body as Readonly<Record<string, object>>;
+  const { name, labels } = metadata as { readonly name: string; readonly labels?: object };
+  await cluster.request({ method: "DELETE", path: `${path}/${policy}` });
+  return async () => {
+    const binding = { apiVersion, kind, metadata: { name, labels }, spec };
+    const made = await cluster.request({ method: "POST", path, body: binding });
+    if (made.status !== 201) throw new Error(`the binding of ${policy} did not come back: ${made.status}`);
+  };
 }
 
 function policiesOf(attacks: readonly Attack<string>[]): readonly string[] {

@@ -12,8 +12,12 @@ export const CLIENT_KEY = "k".repeat(43);
 /** An installation with debug sessions switched on, and the namespace shop opened to them. */
 export async function debugWorld(cluster: Cluster): Promise<OperatorWorld> {
   const world = await OperatorWorld.create(cluster);
-  await cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP), oncall()]);
+  await openToDebug(cluster);
   return world;
+}
+
+export function openToDebug(cluster: Cluster): Promise<void> {
+  return cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP), oncall()]);
 }
 
 export function sessionObject(sessionId: string, spec: Partial<DebugSessionSpec> = {}): Record<string, unknown> {

@@ -11,7 +11,7 @@ import {
   APPLYSET_TOOLING,
   applySetId,
 } from "../../../src/crds/release-names.ts";
-import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
+import { type Attack, inForce, testRefusals, useTyping } from "../attacks.ts";
 import { signal } from "../wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
@@ -25,7 +25,7 @@ const ID = applySetId(PARENT, GRANTS);
 const NAMED = `mdep/${PARENT}`;
 
 const kubeconfigs: Partial<Record<"operator" | "admin", string>> = {};
-const attacked = { cluster, kubeconfigs, policies: () => deploymentAcceptance(DEFAULT_NAMES) };
+const attacked = { cluster, kubeconfigs };
 const POLICY = { policy: "sallyport-deployment-acceptance", as: "operator" } as const;
 const patch = (body: object): readonly string[] => [
   ...["patch", "mdep", PARENT, "-n", GRANTS, "--type=merge", "--dry-run=server", "-p", JSON.stringify(body)],
@@ -53,7 +53,7 @@ const ATTACKS: readonly Attack<"operator" | "admin">[] = [
     args: patch({ metadata: { annotations: { "example.com/other": "x" } } }),
   },
 ];
-const run = runAs(attacked);
+const typing = useTyping(attacked);
 
 beforeAll(async () => {
   const account = { kind: "ServiceAccount", name: operatorAccount, namespace: systemNamespace };
@@ -75,10 +75,10 @@ beforeAll(async () => {
   ]);
   kubeconfigs.operator = await cluster().kubeconfigForServiceAccount(systemNamespace, operatorAccount);
   kubeconfigs.admin = cluster().adminKubeconfig;
-  await inForce(ATTACKS, run);
+  await inForce(ATTACKS, typing);
 });
 
-testRefusals(ATTACKS, attacked);
+testRefusals(ATTACKS, attacked, typing);
 
 interface Parented {
   readonly metadata: Readonly<Record<"labels" | "annotations", Readonly<Record<string, string>>>>;

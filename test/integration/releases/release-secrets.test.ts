@@ -14,11 +14,12 @@ import type { ObjectMeta } from "../../../src/kube/objects/resource.ts";
 import type { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { releaseSecretNames } from "../../../src/operator/rollouts/hands/release-secret-names.ts";
-import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
-import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
+import { SECRET_ATTACKS, SECRET_PASSAGES, type Who } from "../admission/secret-attacks.ts";
+import { setSecretScene } from "../admission/secret-scene.ts";
+import { inForce, testPassages, testRefusals, useTyping } from "../attacks.ts";
+import { GRANTS } from "../operator/operator-world.ts";
 import { signal } from "../wait.ts";
 import { useHands } from "./hands-world.ts";
-import { MEMBER, ROLLOUT_RUN, releasedDeployment } from "./released-objects.ts";
 
 // The agent's half and the operator's half of a secret value, with the roles and policies that an installation has.
 
@@ -81,10 +82,16 @@ async function applied(intent: Intent): Promise<void> {
   }
 }
 
-async function may(account: string, verb: string, namespace: string, resource = "secrets"): Promise<string> {
-  const as = `--as=system:serviceaccount:${account}`;
-  const { stdout } = await cluster().kubectl(["auth", "can-i", verb, resource, "-n", namespace, as]);
-  return stdout.trim();
+async function may(account: string, verb: string, namespace: string): Promise<string> {
+  const spec = {
+    user: `system:serviceaccount:${account}`,
+    resourceAttributes: { verb, namespace, resource: "secrets" },
+  };
+  const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+  const groups = ["system:serviceaccounts", `system:serviceaccounts:${account.split(":")[0]}`, "system:authenticated"];
+  const { status, body } = await cluster().request({ method: "POST", path, body: { spec: { ...spec, groups } } });
+  expect(status).toBe(201);
+  return (body as { readonly status: { readonly allowed: boolean } }).status.allowed ? "yes" : "no";
 }
 
 test("a value reaches the pods' namespace, is shown by its name alone, and is in no other object", async () => {
@@ -296,135 +303,18 @@ test("neither the agent nor the accounts of a rollout may read a Secret, anywher
 });
 
 describe("a stolen account with every right", () => {
-  type Who = "agent" | "rollout";
   const kubeconfigs: Partial<Record<Who, string>> = {};
-  const HEX = "a".repeat(32);
-  const OWN = `${RELEASE_SECRET_PREFIX}${DEPLOYMENT_ID.replaceAll("_", "-")}-${HEX}`;
-  const LABELS = { "sallyport.dev/deployment-id": DEPLOYMENT_ID };
-  const nonce = { [NONCE_KEY]: "AA==" };
-  const CREATE = ["create", "--dry-run=server", "-f", "-"];
-  const secret = (name: string, labels: object, namespace: string, more: object = {}, metadata: object = {}) => ({
-    ...{ apiVersion: "v1", kind: "Secret", type: "Opaque", immutable: true, data: nonce },
-    metadata: { name, namespace, labels, ...metadata },
-    ...more,
-  });
-  const left = (more: object = {}, labels: object = LABELS, name = OWN, metadata: object = {}) =>
-    secret(name, labels, RELEASES_NAMESPACE, more, metadata);
-  const copied = (more: object = {}, labels: object = MEMBER, name = OWN, metadata: object = {}) =>
-    secret(name, labels, SHOP, more, metadata);
-  const create = (stdin: () => object) => ({ args: CREATE, stdin });
-  const asAgent = { policy: "sallyport-release-secrets", as: "agent" } as const;
-  const asRollout = { policy: "sallyport-rollout-secrets", as: "rollout" } as const;
-  const token = { type: "kubernetes.io/service-account-token" };
-  const OF_ACCOUNT = { annotations: { "kubernetes.io/service-account.name": "default" } };
-  const large = { A: "x".repeat(400_000) };
-  const reads = (secretKeyRef: object) => () =>
-    releasedDeployment("fresh", {}, { env: [{ name: "A", valueFrom: { secretKeyRef } }] });
-  const ATTACKS: readonly Attack<Who>[] = [
-    {
-      ...{
-        title: "the agent takes the name of another deployment",
-        words: "is named after the deployment",
-        ...asAgent,
-      },
-      ...create(() => left({}, { "sallyport.dev/deployment-id": "dpl_other" })),
-    },
-    {
-      ...{
-        title: "the agent leaves a Secret without a deployment",
-        words: "is named after the deployment",
-        ...asAgent,
-      },
-      ...create(() => left({}, {})),
-    },
-    {
-      ...{ title: "the agent leaves one that can be changed later", words: "Opaque and immutable", ...asAgent },
-      ...create(() => left({ immutable: false })),
-    },
-    {
-      ...{ title: "the agent has an account's token put into one", words: "Opaque and immutable", ...asAgent },
-      ...create(() => left(token, LABELS, OWN, OF_ACCOUNT)),
-    },
-    {
-      ...{ title: "the agent leaves one that another controller acts on", words: "no other metadata", ...asAgent },
-      ...create(() => left({}, { ...LABELS, "app.kubernetes.io/managed-by": "Helm" })),
-    },
-    {
-      ...{ title: "the agent leaves one whose name can be guessed", words: "nonce of its name", ...asAgent },
-      ...create(() => left({ data: { A: "AA==" } })),
-    },
-    {
-      ...{ title: "the agent fills the namespace", words: "256 KiB at most", ...asAgent },
-      ...create(() => left({ data: { ...nonce, ...large } })),
-    },
-    {
-      ...{ title: "the agent changes one", words: "changes and deletes no Secret", ...asAgent },
-      args: ["label", "secret", OWN, "-n", RELEASES_NAMESPACE, "--dry-run=server", "a=b"],
-    },
-    {
-      ...{ title: "the agent deletes one", words: "changes and deletes no Secret", ...asAgent },
-      args: ["delete", "secret", OWN, "-n", RELEASES_NAMESPACE, "--dry-run=server"],
-    },
-    {
-      ...{
-        title: "a rollout makes a Secret of another name",
-        words: "of its deployment's configuration only",
-        ...asRollout,
-      },
-      ...create(() => copied({}, MEMBER, "db-password")),
-    },
-    {
-      ...{ title: "a rollout makes one with the name of another deployment's", ...asRollout },
-      words: "of its deployment's configuration only",
-      ...create(() => copied({}, MEMBER, `${RELEASE_SECRET_PREFIX}dpl-other-${HEX}`)),
-    },
-    {
-      ...{ title: "a rollout has an account's token put into one", words: "Opaque and immutable", ...asRollout },
-      ...create(() => copied(token, MEMBER, OWN, OF_ACCOUNT)),
-    },
-    {
-      ...{ title: "a rollout changes one, and reads it so", words: "changes no Secret", ...asRollout },
-      args: ["label", "secret", OWN, "-n", SHOP, "--dry-run=server", "a=b"],
-    },
-    {
-      ...{
-        title: "a rollout deletes a Secret of the customer's",
-        words: "of its deployment's configuration only",
-        ...asRollout,
-      },
-      args: ["delete", "secret", "db-password", "-n", SHOP, "--dry-run=server"],
-    },
-  ];
-  const attacked = { cluster, kubeconfigs, policies: () => RELEASES };
+  const attacked = { cluster, kubeconfigs };
+  const typing = useTyping<Who>(attacked);
 
   beforeAll(async () => {
-    const group = "rbac.authorization.k8s.io";
-    const roleRef = { apiGroup: group, kind: "ClusterRole", name: "cluster-admin" };
-    const all = [GRANTS, systemNamespace].map((namespace) => ({
-      ...{ apiVersion: `${group}/v1`, kind: "ClusterRoleBinding", metadata: { name: `all-${namespace}` }, roleRef },
-      subjects: [{ apiGroup: group, kind: "Group", name: `system:serviceaccounts:${namespace}` }],
-    }));
-    await cluster().apply([
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } },
-      { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ROLLOUT_RUN, namespace: GRANTS } },
-      ...all,
-      left(),
-      copied(),
-      secret("db-password", MEMBER, SHOP),
-    ]);
-    kubeconfigs.agent = await cluster().kubeconfigForServiceAccount(systemNamespace, agentAccount);
-    kubeconfigs.rollout = await cluster().kubeconfigForServiceAccount(GRANTS, ROLLOUT_RUN);
-    await inForce(ATTACKS, runAs(attacked));
-  }, 120_000);
-
-  testRefusals(ATTACKS, attacked);
-
-  test.each<[string, Who, () => readonly string[], (() => object) | undefined]>([
-    ["the agent leaves a Secret", "agent", () => CREATE, () => left({}, LABELS, OWN.replace(HEX, "b".repeat(32)))],
-    ["a rollout makes a copy", "rollout", () => CREATE, () => copied({}, MEMBER, OWN.replace(HEX, "b".repeat(32)))],
-    ["a rollout deletes a copy", "rollout", () => ["delete", "secret", OWN, "-n", SHOP, "--dry-run=server"], undefined],
-    ["pods read their own", "rollout", () => CREATE, reads({ name: OWN, key: "A" })],
-  ])("goes through: %s", async (_, as, args, stdin) => {
-    expect(await runAs(attacked)({ as, args, stdin })).toMatchObject({ code: 0 });
+    Object.assign(kubeconfigs, await setSecretScene(cluster()));
+    await inForce(SECRET_ATTACKS, typing);
   });
+
+  testRefusals(SECRET_ATTACKS, attacked, typing);
+  testPassages(
+    SECRET_PASSAGES.map((passage) => ({ ...passage, title: `goes through: ${passage.title}` })),
+    typing,
+  );
 });

@@ -1,0 +1,65 @@
+import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
+import type { Passage } from "../attacks.ts";
+import {
+  condition,
+  create,
+  csr,
+  deleted,
+  drain,
+  JOIN,
+  join,
+  LEAVE,
+  ours,
+  patch,
+  status,
+  UID,
+  type Who,
+  WISH,
+} from "./machine-writes.ts";
+
+const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
+
+export const MACHINE_PASSAGES: readonly Passage<Who>[] = [
+  {
+    title: "the controller cordons",
+    as: "machines",
+    args: patch("node", "m-1", {
+      spec: { unschedulable: true },
+      metadata: { annotations: { [CORDONED_BY_ANNOTATION]: UID } },
+    }),
+  },
+  {
+    title: "and uncordons",
+    as: "machines",
+    args: patch("node", "m-cordoned", {
+      spec: { unschedulable: null },
+      metadata: { annotations: { [CORDONED_BY_ANNOTATION]: null } },
+    }),
+  },
+  {
+    title: "and deletes a node that it cordoned",
+    as: "machines",
+    args: ["delete", "node", "m-cordoned", "--dry-run=server"],
+  },
+  { title: "it asks for a node's certificate", as: "machines", ...create(() => csr("sp-0123456789ab")) },
+  {
+    title: "it labels a removed machine",
+    as: "machines",
+    args: ours("mjoin", JOIN, { metadata: { labels: { [REMOVED_LABEL]: "true" } } }),
+  },
+  { title: "it deletes a join that a rule denied", as: "machines", args: deleted("e") },
+  { title: "it reports a join", as: "machines", args: status("mjoin", JOIN, { state: "Waiting" }) },
+  { title: "it reports a drain", as: "machines", args: status("drain", "wished", { state: "Waiting" }) },
+  { title: "the join server passes a machine on", as: "join", ...create(() => join("c".repeat(64), "m-2")) },
+  { title: "and that one wants to leave", as: "join", ...create(() => drain("m-1-leave-0", { requested: LEAVE })) },
+  { title: "an approver lets a machine in", as: "approver", args: ours("mjoin", JOIN, { spec: { approved: true } }) },
+  { title: "or refuses it", as: "approver", args: ours("mjoin", JOIN, { spec: { deniedReason: "not ours" } }) },
+  { title: "or drains a node", as: "approver", ...create(() => drain("by-hand")) },
+  { title: "the agent passes a wish on", as: "agent", ...create(() => drain("m-1-2", { requested: WISH })) },
+  { title: "and cancels it", as: "agent", args: ["delete", "drain", "wished", "-n", GRANTS, "--dry-run=server"] },
+  {
+    title: "the operator approves it",
+    as: "operator",
+    args: status("drain", "wished", { conditions: [condition("Approved")] }),
+  },
+];
