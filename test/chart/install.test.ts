@@ -182,7 +182,7 @@ describe.each(isFull ? INSTALLATIONS : INSTALLATIONS.slice(0, 1))("the chart, in
       names,
     );
     await cluster().apply(expand(suite.fixtures, suite.namespaces) as Record<string, unknown>[]);
-    const replay = new Replay(cluster(), suite, { typesNames: !stamps });
+    using replay = new Replay(cluster(), suite, { typesNames: !stamps });
     const named = ["R05", "R15", "R17", "R23"];
     const cases = suite.cases.filter(({ id }) => named.includes(id));
     expect(cases).toHaveLength(4);

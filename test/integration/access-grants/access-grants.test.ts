@@ -1,14 +1,13 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KUBERNETES_VERSIONS } from "../../../lab/cluster/kubernetes-versions.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { has, kubernetes, lackedByCases } from "../../versions/lacking.ts";
 import { INSTALLED } from "../installed.ts";
-import { type Case, expand, Replay, type Suite } from "./replay.ts";
+import { type Case, expand, Replay } from "./replay.ts";
+import { readSuite } from "./suite.ts";
 
-const suite = JSON.parse(readFileSync(join(import.meta.dirname, "cases.json"), "utf8")) as Suite;
+const suite = readSuite();
 const cluster = useCluster({ controllers: true, holds: INSTALLED });
 const stamps = has("stamping");
 const lacked = lackedByCases();
@@ -21,6 +20,7 @@ beforeAll(async () => {
   replay = new Replay(cluster(), suite, { typesNames: !stamps });
   await policiesInForce();
 });
+afterAll(() => replay?.[Symbol.dispose]());
 
 /**
  * The API server enforces a new policy 0.5 to 3 s later. Until all policies are in force, a case would fail for the
@@ -76,7 +76,7 @@ describe("the access grant contract", () => {
   const here = suite.cases.filter(({ id }) => !lacked.has(id));
   const row = (testCase: Case) => [testCase.id, testCase.title, testCase] as const;
 
-  // At the same time: most of a case's time is the start of kubectl.
+  // At the same time: most of a case's time is spent waiting.
   test.concurrent.each(here.filter((testCase) => !isolated(testCase)).map(row))("%s %s", holds);
 
   // One after the other: each removes an admission policy, or gives the operator every right, for a while.

@@ -1,9 +1,11 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { planHash } from "../../../src/crds/plan.ts";
+import { Terminal } from "../typed/terminal.ts";
 
 /**
- * `cases.json`: what each identity tries with plain kubectl, and what the API server must answer.
+ * `cases.json`: what each identity tries with plain kubectl, and what the API server must answer. The first of each verb
+ * is typed with kubectl, the others are the requests that it would send.
  *
  * A step is {as, kubectl} or {as, create}; objects among kubectl's arguments are sent as JSON. Every step but the last
  * must be allowed unless it says otherwise; `expect` and `messageContains` judge the last. `as` is admin, agent,
@@ -25,6 +27,8 @@ export interface Case {
   readonly expect: Verdict;
   readonly messageContains?: string | readonly string[];
   readonly then?: readonly Look[];
+  /** Policies that judge the last step; the sample of the cases takes the first of each. */
+  readonly passes?: readonly string[];
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -37,6 +41,10 @@ interface Step {
   readonly create?: { readonly use: string; readonly set?: Json };
   readonly args?: readonly string[];
   readonly stdin?: unknown;
+  /** What is judged are words of kubectl itself, and not of the API server. */
+  readonly withKubectl?: true;
+  /** The validating policy that refuses it. */
+  readonly policy?: string;
   /** The steps run at the same time, and exactly one must be allowed. */
   readonly race?: readonly Step[];
   readonly expect?: Verdict;
@@ -56,8 +64,9 @@ interface Look {
 }
 
 /** Replays cases on one cluster. Each case gets names of its own, so cases can run at the same time. */
-export class Replay {
+export class Replay implements Disposable {
   readonly #cluster: Cluster;
+  readonly #terminal: Terminal;
   readonly #suite: Suite;
   readonly #typesNames: boolean;
   readonly #kubeconfigs = new Map<string, Promise<string>>();
@@ -65,8 +74,13 @@ export class Replay {
   /** @param options.typesNames who decides types the own name too, as on an API server that cannot stamp it */
   constructor(cluster: Cluster, suite: Suite, options: { readonly typesNames?: boolean } = {}) {
     this.#cluster = cluster;
+    this.#terminal = new Terminal(() => cluster);
     this.#suite = suite;
     this.#typesNames = options.typesNames === true;
+  }
+
+  [Symbol.dispose](): void {
+    this.#terminal[Symbol.dispose]();
   }
 
   /** Undefined when the case holds, else what was different. */
@@ -83,7 +97,8 @@ export class Replay {
     for (const [at, step] of testCase.steps.entries()) {
       const isLast = at === testCase.steps.length - 1;
       const expect = step.expect ?? (isLast ? testCase.expect : "allowed");
-      const contains = step.messageContains ?? (isLast ? testCase.messageContains : undefined);
+      const contains = [step.messageContains ?? (isLast ? testCase.messageContains : undefined) ?? []].flat();
+      if (step.policy !== undefined) contains.push(`ValidatingAdmissionPolicy '${step.policy}'`);
       const problem = step.race
         ? await this.#race(step.race, contains, vars)
         : await this.#judged(step, expect, contains, vars);
@@ -96,12 +111,7 @@ export class Replay {
     return undefined;
   }
 
-  async #judged(
-    step: Step,
-    expect: Verdict,
-    contains: Step["messageContains"],
-    vars: Vars,
-  ): Promise<string | undefined> {
+  async #judged(step: Step, expect: Verdict, contains: readonly string[], vars: Vars): Promise<string | undefined> {
     const until = performance.now() + (step.withinSeconds ?? 0) * 1000;
     for (;;) {
       const problem = judge(await this.#step(step, vars), expect, contains, vars);
@@ -110,7 +120,7 @@ export class Replay {
     }
   }
 
-  async #race(steps: readonly Step[], contains: Step["messageContains"], vars: Vars): Promise<string | undefined> {
+  async #race(steps: readonly Step[], contains: readonly string[], vars: Vars): Promise<string | undefined> {
     const results = await Promise.all(steps.map((step) => this.#step(step, vars)));
     const [loser, ...others] = results.filter(({ code }) => code !== 0);
     if (loser === undefined || others.length !== results.length - 2) {
@@ -127,10 +137,9 @@ export class Replay {
     const words = args
       .map((word) => named(expand(word, vars)))
       .map((word) => (typeof word === "string" ? word : JSON.stringify(word)));
-    const result = await this.#cluster.kubectl(words, {
-      kubeconfig,
-      ...(body !== undefined && { stdin: JSON.stringify(body) }),
-    });
+    const how = step.withKubectl === true ? "kubectl" : "type";
+    const stdin = body === undefined ? undefined : JSON.stringify(body);
+    const result = await this.#terminal[how](kubeconfig, words, stdin);
     if (step.save && result.code === 0) {
       const answer = JSON.parse(result.stdout) as unknown;
       for (const [name, path] of Object.entries(step.save)) vars[name] = String(at(answer, path));
@@ -159,7 +168,11 @@ export class Replay {
   ): Promise<string | undefined> {
     const what = get.map((word) => String(expand(word, vars)));
     const where = ["-n", String(expand(namespace, vars)), "-o", "json", "--ignore-not-found"];
-    const { code, stdout, stderr } = await this.#cluster.kubectl(["get", ...what, ...where]);
+    const { code, stdout, stderr } = await this.#terminal.run(this.#cluster.adminKubeconfig, [
+      "get",
+      ...what,
+      ...where,
+    ]);
     if (code !== 0) return stderr;
     const object: unknown = stdout === "" ? undefined : JSON.parse(stdout);
     if (exists !== undefined)
@@ -212,15 +225,10 @@ function said({ stdout, stderr }: KubectlResult): string {
   return `${stdout}${stderr}`.trim();
 }
 
-function judge(
-  result: KubectlResult,
-  expect: Verdict,
-  contains: Step["messageContains"],
-  vars: Vars,
-): string | undefined {
+function judge(result: KubectlResult, expect: Verdict, contains: readonly string[], vars: Vars): string | undefined {
   const words = said(result);
   if ((result.code === 0) !== (expect === "allowed")) return `expected ${expect}, got: ${words.slice(0, 400)}`;
-  const missing = [contains ?? []].flat().find((part) => !words.includes(String(expand(part, vars))));
+  const missing = contains.find((part) => !words.includes(String(expand(part, vars))));
   return missing === undefined ? undefined : `message lacks ${JSON.stringify(missing)}: ${words.slice(0, 400)}`;
 }
 

@@ -11,6 +11,7 @@ import { type OperationPolicySpec, operationPolicies } from "../../../src/crds/k
 import { openCluster } from "../../../src/crds/manifests/installation.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../installed.ts";
+import { useTerminal } from "../typed/terminal.ts";
 import { eventually, signal } from "../wait.ts";
 import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
 import { bound } from "./lenders.ts";
@@ -40,12 +41,13 @@ const granted = (grant: AccessGrant): { grantName: string } => ({ grantName: gra
 
 describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode) => {
   const cluster = useCluster({ controllers: true, holds: INSTALLED });
+  const terminal = useTerminal(cluster);
   const names = { ...DEFAULT_NAMES, lendingMode };
   let world: OperatorWorld;
   let operator: RunningOperator;
   let stolen: (...args: string[]) => Promise<KubectlResult>;
   const create = (object: object, kubeconfig = world.operatorKubeconfig): Promise<KubectlResult> =>
-    cluster().kubectl(["create", "-f", "-"], { kubeconfig, stdin: JSON.stringify(object) });
+    terminal.type(kubeconfig, ["create", "-f", "-"], JSON.stringify(object));
   const bindingFor = (uid: string, name: string, role = CORDON): object => {
     const marks = { labels: { [GRANT_UID_LABEL]: uid }, annotations: EXPIRES };
     const made = lentBinding({ role, namespace: undefined }, grantAccount(uid), { grantsNamespace: GRANTS }, marks);
@@ -53,7 +55,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
   };
   const asAccount = async (uid: string, ...args: string[]): Promise<KubectlResult> => {
     const { stdout } = await stolen("create", "token", grantAccount(uid), "-n", GRANTS, "--duration=10m");
-    return cluster().kubectl([...args, `--token=${stdout.trim()}`], { kubeconfig: world.operatorKubeconfig });
+    return terminal.type(world.operatorKubeconfig, [...args, `--token=${stdout.trim()}`]);
   };
   const patched = (uid: string, name: string, body: object, ...more: string[]): Promise<KubectlResult> =>
     asAccount(uid, "patch", "node", name, "--type=merge", "-p", JSON.stringify(body), ...more);
@@ -105,7 +107,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
   beforeAll(async () => {
     world = await OperatorWorld.create(cluster(), names);
     const kubeconfig = world.operatorKubeconfig;
-    stolen = (...args) => cluster().kubectl(args, { kubeconfig });
+    stolen = (...args) => terminal.type(kubeconfig, args);
     for (const name of ["node-1", "node-2"]) allowed(await create(node(name), cluster().adminKubeconfig));
     operator = world.start("operator-under-test", { accessCheckIntervalMs: 1_000 });
   });

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
+import { eventually } from "../wait.ts";
 
 export function allowed({ code, stderr }: KubectlResult): void {
   expect(code, stderr).toBe(0);
@@ -13,8 +14,10 @@ export function refused({ code, stdout, stderr }: KubectlResult, words = ""): vo
 
 /** Repeats: the API server knows a new binding only a moment later. */
 export async function eventuallyAllowed(act: () => Promise<KubectlResult>): Promise<void> {
-  for (let left = 20; ; left -= 1) {
-    const result = await act();
-    if (result.code === 0 || left === 0) return allowed(result);
-  }
+  await eventually(act, ({ code }) => code === 0);
+}
+
+/** Repeats: the API server knows of a binding that has come or gone only a moment later. */
+export async function eventuallyRefused(act: () => Promise<KubectlResult>, words = ""): Promise<void> {
+  refused(await eventually(act, ({ code, stderr }) => code !== 0 && stderr.includes(words)), words);
 }

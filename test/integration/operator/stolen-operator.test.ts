@@ -5,7 +5,8 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { AUTO_ACCOUNT, DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { bindingLine, lentBinding } from "../../../src/crds/kinds/lending.ts";
 import { INSTALLED } from "../installed.ts";
-import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
+import { useTerminal } from "../typed/terminal.ts";
+import { allowed, eventuallyAllowed, eventuallyRefused, refused } from "./kubectl-results.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
 import { APPROVER, GRANTS, OperatorWorld, SHOP, scaleTo } from "./operator-world.ts";
 
@@ -31,6 +32,7 @@ function bindingFor(uid: string, operation: string, name: string): object {
 
 describe.each(["operator", "approver"] as const)("a stolen operator, lending.mode=%s", (lendingMode) => {
   const cluster = useCluster({ holds: INSTALLED });
+  const terminal = useTerminal(cluster);
   let world: OperatorWorld;
   let stolen: (...args: string[]) => Promise<KubectlResult>;
   const create = (
@@ -38,17 +40,18 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
     as: { kubeconfig?: string; args?: readonly string[] } = {},
   ): Promise<KubectlResult> => {
     const kubeconfig = as.kubeconfig ?? world.operatorKubeconfig;
-    return cluster().kubectl(["create", "-f", "-", ...(as.args ?? [])], { kubeconfig, stdin: JSON.stringify(object) });
+    return terminal.type(kubeconfig, ["create", "-f", "-", ...(as.args ?? [])], JSON.stringify(object));
   };
   const asAccount = async (name: string, ...args: string[]): Promise<KubectlResult> => {
     const { stdout } = await stolen("create", "token", name, "-n", GRANTS, "--duration=10m");
-    return cluster().kubectl([...args, `--token=${stdout.trim()}`], { kubeconfig: world.operatorKubeconfig });
+    return terminal.type(world.operatorKubeconfig, [...args, `--token=${stdout.trim()}`]);
   };
+  const asAdmin = (...args: string[]): Promise<KubectlResult> => terminal.type(cluster().adminKubeconfig, args);
 
   beforeAll(async () => {
     world = await OperatorWorld.create(cluster(), { ...DEFAULT_NAMES, lendingMode });
     const kubeconfig = world.operatorKubeconfig;
-    stolen = (...args) => cluster().kubectl(args, { kubeconfig });
+    stolen = (...args) => terminal.type(kubeconfig, args);
   });
   afterAll(() => world?.close());
 
@@ -65,7 +68,7 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
   });
 
   test("takes a token for no account but a grant's, and none for longer than an hour", async () => {
-    await cluster().kubectl(["create", "serviceaccount", "other", "-n", GRANTS]);
+    await asAdmin("create", "serviceaccount", "other", "-n", GRANTS);
     refused(await stolen("create", "token", "other", "-n", GRANTS), "only mint tokens for grant accounts");
     refused(await stolen("create", "token", "default", "-n", SHOP));
     refused(await stolen("create", "token", "sallyport-operator", "-n", "sallyport-system"));
@@ -78,9 +81,9 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
     refused(await stolen("delete", "rolebinding", "theirs", "-n", SHOP), "only remove those of");
     const auto = `--serviceaccount=${GRANTS}:${AUTO_ACCOUNT}`;
     const lends = "--clusterrole=sallyport-op-kubernetes-get-pods";
-    allowed(await cluster().kubectl(["create", "rolebinding", "auto", "-n", SHOP, lends, auto]));
+    allowed(await asAdmin("create", "rolebinding", "auto", "-n", SHOP, lends, auto));
     refused(await stolen("delete", "rolebinding", "auto", "-n", SHOP), "only remove those of");
-    await cluster().kubectl(["create", "serviceaccount", "kept", "-n", GRANTS]);
+    await asAdmin("create", "serviceaccount", "kept", "-n", GRANTS);
     refused(await stolen("delete", "serviceaccount", "kept", "-n", GRANTS), "only remove the accounts of grants");
   });
 
@@ -102,7 +105,7 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
       refused(await asAccount(account, "delete", "deployment", "web", "-n", SHOP));
       refused(await asAccount(account, ...scaling("kube-system", 2)));
       refused(await create({ ...bindingFor(INVENTED, "scale", "elsewhere"), metadata: elsewhere("default") }));
-      await cluster().kubectl(["create", "serviceaccount", AUTO_ACCOUNT, "-n", GRANTS]);
+      await asAdmin("create", "serviceaccount", AUTO_ACCOUNT, "-n", GRANTS);
       refused(await stolen("create", "token", AUTO_ACCOUNT, "-n", GRANTS), "only mint tokens for grant accounts");
     });
     return;
@@ -114,18 +117,12 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
     for (const uid of [INVENTED, grant.metadata.uid]) {
       refused(await create(bindingFor(uid, "scale", "mine")), 'cannot create resource "rolebindings"');
     }
-    await cluster().kubectl([
-      "create",
-      "clusterrolebinding",
-      "all",
-      "--clusterrole=cluster-admin",
-      `--user=${OPERATOR}`,
-    ]);
+    await asAdmin("create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", `--user=${OPERATOR}`);
     try {
-      const late = await create(bindingFor(grant.metadata.uid, "scale", "mine"), { args: ["--dry-run=server"] });
-      refused(late, "a person does");
+      const mine = bindingFor(grant.metadata.uid, "scale", "mine");
+      await eventuallyRefused(() => create(mine, { args: ["--dry-run=server"] }), "a person does");
     } finally {
-      await cluster().kubectl(["delete", "clusterrolebinding", "all"]);
+      await asAdmin("delete", "clusterrolebinding", "all");
     }
   });
 
@@ -176,12 +173,12 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
     await cluster().apply([lender(APPROVER)]);
     const alice = cluster().kubeconfigFor({ user: APPROVER });
     const lends = lentBinding(role("scale"), account, { grantsNamespace: GRANTS }, {});
-    allowed(await create(lends, { kubeconfig: alice }));
+    await eventuallyAllowed(() => create(lends, { kubeconfig: alice }));
     await eventuallyAllowed(() => scale(SHOP, 6)); // This mode allows other parameters than the plan's.
     refused(await scale("default", 6));
     refused(await asAccount(account, "get", "pods", "-n", SHOP));
-    allowed(await cluster().kubectl(["delete", "rolebinding", lends.metadata.name, "-n", SHOP], { kubeconfig: alice }));
-    refused(await scale(SHOP, 7));
+    allowed(await terminal.type(alice, ["delete", "rolebinding", lends.metadata.name, "-n", SHOP]));
+    await eventuallyRefused(() => scale(SHOP, 7));
     refused(await create(lends));
   });
 
@@ -198,13 +195,14 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
 describe("lenders, lending.mode=approver", () => {
   const cluster = useCluster({ holds: INSTALLED });
   let world: OperatorWorld;
+  const terminal = useTerminal(cluster);
   let n = 0;
   const lend = (user: string, operation: string, subject: string): Promise<KubectlResult> => {
     n += 1;
-    return cluster().kubectl(
-      ["create", "rolebinding", `lent-${n}`, "-n", SHOP, `--clusterrole=sallyport-op-kubernetes-${operation}`, subject],
-      { kubeconfig: cluster().kubeconfigFor({ user }) },
-    );
+    return terminal.type(cluster().kubeconfigFor({ user }), [
+      ...["create", "rolebinding", `lent-${n}`, "-n", SHOP],
+      ...[`--clusterrole=sallyport-op-kubernetes-${operation}`, subject],
+    ]);
   };
   const toGrant = `--serviceaccount=${GRANTS}:${grantAccount(INVENTED)}`;
   const toAuto = `--serviceaccount=${GRANTS}:${AUTO_ACCOUNT}`;
@@ -223,7 +221,7 @@ describe("lenders, lending.mode=approver", () => {
   afterAll(() => world?.close());
 
   test("lend to a grant what they may approve, and no other tier", async () => {
-    allowed(await lend(APPROVER, "delete-pod", toGrant));
+    await eventuallyAllowed(() => lend(APPROVER, "delete-pod", toGrant));
     allowed(await lend("reader", "get-pods", toGrant));
     refused(await lend("reader", "scale", toGrant), "needs the right to approve mutating access grants");
     refused(await lend("nobody", "get-pods", toGrant), "needs the right to approve read-only access grants");
@@ -245,7 +243,10 @@ describe("lenders, lending.mode=approver", () => {
     await cluster().apply([bound("machine-lender", SHOP, "sallyport-lender", machine)]);
     await cluster().apply([bound("machine-approver", GRANTS, "sallyport-approver", machine)]);
     const args = ["create", "rolebinding", "m", "-n", SHOP, "--clusterrole=sallyport-op-kubernetes-get-pods", toGrant];
-    refused(await cluster().kubectl([...args, `--as=${machine}`]), "a person does");
+    await eventuallyRefused(
+      () => terminal.type(cluster().adminKubeconfig, [...args, `--as=${machine}`]),
+      "a person does",
+    );
   });
 });
 
