@@ -32,6 +32,7 @@ const FULL_CHARTS = ["installer", "portal-lines", "rules-lint"].map((name) => `t
 
 /** The story of each capability on a real API server, with real kubectl where people type it. */
 const DEFAULT_INTEGRATION = [
+  "admission/sample",
   "agent/agent",
   "debug/kubectl",
   "egress/egress",

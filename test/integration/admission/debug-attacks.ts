@@ -1,6 +1,6 @@
 import { DEBUG_SESSION_LABEL, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
-import type { Attack, Passage } from "../attacks.ts";
-import { DEBUG_NAMESPACE } from "../debug/debug-world.ts";
+import type { Attack, Passage, Stamp } from "../attacks.ts";
+import { DEBUG_NAMESPACE, ONCALL } from "../debug/debug-world.ts";
 import { GRANTS, SHOP } from "../operator/operator-world.ts";
 import {
   ACCOUNT,
@@ -174,14 +174,16 @@ export const DEBUG_PASSAGES: readonly Passage<Who>[] = [
   {
     title: "the tunnel reports on an open session",
     as: "tunnel",
+    passes: ["sallyport-tunnel-status"],
     args: () => status(OPEN, { tunnel: { instance: "t-1", epoch: 1 } }),
   },
   {
     title: "the tunnel takes a session's token",
     as: "tunnel",
+    passes: ["sallyport-tunnel-tokens"],
     args: () => ["create", "token", ACCOUNT, "-n", DEBUG_NAMESPACE, "--duration=10m"],
   },
-  { title: "the agent asks", as: "agent", ...create(() => asking({})) },
+  { title: "the agent asks", as: "agent", passes: ["sallyport-debug-words"], ...create(() => asking({})) },
   {
     title: "the operator makes a session's account",
     as: "operator",
@@ -192,5 +194,17 @@ export const DEBUG_PASSAGES: readonly Passage<Who>[] = [
     title: "the operator removes it",
     as: "operator",
     args: () => ["delete", "serviceaccount", ACCOUNT, "-n", DEBUG_NAMESPACE, "--dry-run=server"],
+  },
+  {
+    title: "a session's account runs a command in a pod, which no node has",
+    ...{ as: "session", passes: ["sallyport-debug-accounts"], ends: "does not have a host assigned" },
+    args: ["get", "--raw", `/api/v1/namespaces/${SHOP}/pods/pod/exec?command=ls&stdout=true`],
+  },
+];
+
+export const DEBUG_STAMPS: readonly Stamp<Who>[] = [
+  {
+    ...{ policy: "sallyport-stamp-debug-ender", as: "oncall", field: "endedBy", person: ONCALL },
+    args: patched(PENDING, { spec: { endedReason: "enough" } }),
   },
 ];

@@ -50,7 +50,7 @@ export async function setMachineScene(cluster: Cluster): Promise<Record<Who, str
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "RoleBinding",
-      metadata: { name: "approvers", namespace: GRANTS },
+      metadata: { name: "machine-approvers", namespace: GRANTS },
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: MACHINE_APPROVER },
       subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
     },
@@ -94,6 +94,7 @@ export async function setMachineScene(cluster: Cluster): Promise<Record<Who, str
     operator: await ofAccount("operator"),
     approver: cluster.kubeconfigFor({ user: APPROVER }),
     onlooker: cluster.kubeconfigFor({ user: ONLOOKER }),
+    living: cluster.kubeconfigFor({ user: "system:node:m-1" }),
     node: cluster.kubeconfigFor({ user: "system:node:m-gone" }),
   };
 }

@@ -11,7 +11,7 @@ export const JOIN = `workers-${KEY.slice(0, 12)}`;
 export const GONE = `workers-${"b".repeat(12)}`;
 export const UID = "0badcafe-0000-4000-8000-000000000001";
 
-export type Who = "join" | "machines" | "agent" | "operator" | "approver" | "onlooker" | "node";
+export type Who = "join" | "machines" | "agent" | "operator" | "approver" | "onlooker" | "node" | "living";
 
 export const CREATE = ["create", "--dry-run=server", "-f", "-"];
 export const create = (stdin: () => object) => ({ args: CREATE, stdin });

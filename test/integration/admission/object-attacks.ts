@@ -43,7 +43,7 @@ export const OBJECT_ATTACKS: readonly Attack<Who>[] = [
   },
   {
     title: "a rollout makes no Secret",
-    ...{ ...RUNS, words: "kinds that releases may install" },
+    ...{ ...RUNS, words: "kinds that releases may install", unless: "releases bring secret values" },
     ...create(() => released("v1", "Secret", "fresh")),
   },
   {

@@ -20,27 +20,41 @@ import {
 const bare = { [ROLLOUT_UID_LABEL]: OTHER_UID };
 
 export const RELEASE_PASSAGES: readonly Passage<Who>[] = [
-  { title: "the agent writes what a release installs", as: "agent", ...create(() => content("rel-9")) },
-  { title: "the agent asks for a rollout", as: "agent", ...create(() => rollout("asked")) },
+  {
+    title: "the agent writes what a release installs",
+    as: "agent",
+    passes: ["sallyport-release-content"],
+    ...create(() => content("rel-9")),
+  },
+  {
+    title: "the agent asks for a rollout",
+    as: "agent",
+    passes: ["sallyport-rollout-words"],
+    ...create(() => rollout("asked")),
+  },
   {
     title: "the operator makes the account of a rollout",
     as: "operator",
+    passes: ["sallyport-operator-objects"],
     ...create(() => account(rolloutAccount(ownerOf(OTHER_UID)), { labels: bare, ownerReferences: [owner(OTHER_UID)] })),
   },
   {
     title: "the operator lends the role to the account that plans",
     as: "operator",
+    passes: ["sallyport-operator-bindings"],
     ...create(() => binding({ account: PLAN })),
   },
   { title: "the operator lends it to the one that carries out", as: "operator", ...create(() => binding()) },
   {
     title: "the operator acts as that account",
     as: "operator",
+    passes: ["sallyport-operator-tokens"],
     args: ["create", "token", ROLLOUT_RUN, "-n", GRANTS, "--duration=10m"],
   },
   {
     title: "the operator removes it",
     as: "operator",
+    passes: ["sallyport-operator-accounts"],
     args: ["delete", "serviceaccount", ROLLOUT_RUN, "-n", GRANTS, "--dry-run=server"],
   },
   {
@@ -48,13 +62,24 @@ export const RELEASE_PASSAGES: readonly Passage<Who>[] = [
     as: "operator",
     args: ["delete", "rout", "ended", "-n", GRANTS, "--dry-run=server"],
   },
-  { title: "the account that plans tries a Deployment", as: "plan", ...create(() => releasedDeployment("fresh")) },
+  {
+    title: "the account that plans tries a Deployment",
+    as: "plan",
+    passes: ["sallyport-plan-accounts"],
+    ...create(() => releasedDeployment("fresh")),
+  },
   { title: "it tries a deletion", as: "plan", args: ["delete", "configmap", "member", "-n", SHOP, "--dry-run=server"] },
   { title: "it asks what it may do", as: "plan", args: ["auth", "can-i", "create", "deployments", "-n", SHOP] },
-  { title: "a rollout installs a Deployment", as: "rollout", ...create(() => releasedDeployment("fresh")) },
+  {
+    title: "a rollout installs a Deployment",
+    as: "rollout",
+    passes: ["sallyport-rollout-objects"],
+    ...create(() => releasedDeployment("fresh")),
+  },
   {
     title: "with the account that the release brings",
     as: "rollout",
+    passes: ["sallyport-rollout-service-accounts"],
     ...create(() => releasedDeployment("fresh", { serviceAccountName: "own", automountServiceAccountToken: true })),
   },
   {
@@ -65,6 +90,7 @@ export const RELEASE_PASSAGES: readonly Passage<Who>[] = [
   {
     title: "what it reads is named, its own, or not there yet",
     as: "rollout",
+    passes: ["sallyport-rollout-config-maps"],
     ...create(() =>
       releasedDeployment(
         "fresh",
@@ -84,6 +110,7 @@ export const RELEASE_PASSAGES: readonly Passage<Who>[] = [
   {
     title: "it makes a claim that a StatefulSet of its own takes",
     as: "rollout",
+    passes: ["sallyport-rollout-claim-names"],
     ...create(() => released("v1", "PersistentVolumeClaim", "data-own-set-0", claimOf({}))),
   },
   {
@@ -94,6 +121,7 @@ export const RELEASE_PASSAGES: readonly Passage<Who>[] = [
   {
     title: "a StatefulSet takes the claims that one of its own has left",
     as: "rollout",
+    passes: ["sallyport-rollout-volume-claims"],
     ...create(() =>
       released("apps/v1", "StatefulSet", "own", {
         spec: {
@@ -171,6 +199,7 @@ export const RELEASE_PASSAGES: readonly Passage<Who>[] = [
   {
     title: "who may approve changes lets an update go on",
     as: "mutator",
+    passes: ["sallyport-named-rollout-words"],
     args: say("waiting", { approvedDigest: DIGEST }),
   },
   { title: "an approver lets a deletion go on", as: "approver", args: say("leaving", { approvedDigest: DIGEST }) },

@@ -1,6 +1,7 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { openCluster, openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
+import type { Stamp } from "../attacks.ts";
 import { APPROVER, GRANTS, SHOP } from "../operator/operator-world.ts";
 import { MEMBER, PLAN, REGISTRY, ROLLOUT_RUN, released, releasedDeployment } from "../releases/released-objects.ts";
 import {
@@ -13,6 +14,7 @@ import {
   OTHERS,
   PINNED,
   rollout,
+  say,
   UNNAMED,
   volume,
   type Who,
@@ -116,8 +118,8 @@ export async function setReleaseScene(
   const write = async (name: string, body: object, subresource = ""): Promise<void> => {
     const path = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/rollouts/${name}${subresource}`;
     const contentType = "application/merge-patch+json";
-    const { status, body: said } = await cluster.request({ method: "PATCH", path, body, contentType });
-    if (status !== 200) throw new Error(`${name} was not written: ${JSON.stringify(said)}`);
+    const { status, body: answer } = await cluster.request({ method: "PATCH", path, body, contentType });
+    if (status !== 200) throw new Error(`${name} was not written: ${JSON.stringify(answer)}`);
   };
   const report = (name: string, status: object): Promise<void> => write(name, { status }, "/status");
   await report("waiting", { state: "Planning" });
@@ -143,3 +145,18 @@ export async function setReleaseScene(
     admin: cluster.adminKubeconfig,
   };
 }
+
+export const RELEASE_STAMPS: readonly Stamp<Who>[] = [
+  {
+    ...{ policy: "sallyport-stamp-rollout-approver", as: "approver", field: "approvedBy", person: APPROVER },
+    args: say("waiting", { approvedDigest: DIGEST }),
+  },
+  {
+    ...{ policy: "sallyport-stamp-rollout-denier", as: "oncall", field: "deniedBy", person: ONCALL },
+    args: say("denied", { deniedReason: "no" }),
+  },
+  {
+    ...{ policy: "sallyport-stamp-rollout-aborter", as: "oncall", field: "abortedBy", person: ONCALL },
+    args: say("waiting", { abortReason: "peak" }),
+  },
+];

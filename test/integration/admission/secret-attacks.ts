@@ -110,11 +110,13 @@ export const SECRET_PASSAGES: readonly Passage<Who>[] = [
   {
     title: "the agent leaves a Secret",
     as: "agent",
+    passes: ["sallyport-release-secrets"],
     ...create(() => left({}, LABELS, OWN.replace(HEX, "b".repeat(32)))),
   },
   {
     title: "a rollout makes a copy",
     as: "rollout",
+    passes: ["sallyport-rollout-secrets"],
     ...create(() => copied({}, MEMBER, OWN.replace(HEX, "b".repeat(32)))),
   },
   {

@@ -217,3 +217,11 @@ export const WORD_ATTACKS: readonly Attack<Who>[] = [
     ...create(() => binding({ account: grantAccount(ROLLOUT_UID), labels: {} })),
   },
 ];
+
+/** What comes of it when the API server writes no name. */
+export const NAMELESS: Attack<Who> = {
+  title: "an approver lets none go on without a name",
+  ...{ policy: "sallyport-named-rollout-words", as: "approver", words: "approvedDigest carries no name" },
+  without: "sallyport-stamp-rollout-approver",
+  args: say("unnamed", { approvedDigest: DIGEST }),
+};
