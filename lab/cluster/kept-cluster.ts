@@ -31,6 +31,15 @@ const FOLDERS: Readonly<Record<string, string>> = {
   ValidatingAdmissionPolicyBinding: "validatingadmissionpolicybindings",
 };
 
+/** Kinds of the API server's own that our policies have as parameters, as apiVersion and kind. */
+const PARAM_KINDS = [
+  ["v1", "ConfigMap"],
+  ["v1", "PersistentVolumeClaim"],
+  ["v1", "Secret"],
+  ["v1", "ServiceAccount"],
+  ["apps/v1", "StatefulSet"],
+] as const;
+
 /** What the control plane writes for itself, when it likes. */
 const OWN = [
   "/registry/apiregistration.k8s.io/",
@@ -71,6 +80,7 @@ export class KeptCluster {
 
   static async start(options: ClusterOptions, signal: AbortSignal): Promise<KeptCluster> {
     const cluster = await startCluster({ ...options, tokenUsers: KEPT_TOKEN_USERS }, signal);
+    await cluster.apply(PARAM_KINDS.flatMap(readParams), signal);
     await allPoliciesInForce((call, during) => cluster.request(call, during), signal);
     const revisions = await readRevisions(cluster.etcd, signal);
     return new KeptCluster(cluster, await readValues(cluster.etcd, [...revisions.keys()], signal));
@@ -144,6 +154,32 @@ export class KeptCluster {
     const isKnown = (user: object) => KEPT_TOKEN_USERS.some((each) => isDeepStrictEqual(each, user));
     return Object.keys(others).length === 0 && (kwok === undefined || kwok.nodes === 1) && tokenUsers.every(isKnown);
   }
+}
+
+/**
+ * A policy that judges nothing and has objects of a kind as parameters. The API server reads parameters of a kind for as long
+ * as a binding asks for them, and once none does never again until it restarts: then the policies of the next file that have
+ * such parameters would let everything through (kubernetes#130887).
+ */
+function readParams([apiVersion, kind]: readonly [apiVersion: string, kind: string]): readonly Manifest[] {
+  const name = `lab-params-${kind.toLowerCase()}`;
+  const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["replicationcontrollers"] };
+  const matching = {
+    matchConstraints: { resourceRules: [rule] },
+    matchConditions: [{ name: "never", expression: "false" }],
+  };
+  const paramRef = { selector: {}, parameterNotFoundAction: "Allow" };
+  const group = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name } };
+  return [
+    {
+      ...{ ...group, kind: "ValidatingAdmissionPolicy" },
+      spec: { paramKind: { apiVersion, kind }, ...matching, validations: [{ expression: "true" }] },
+    },
+    {
+      ...{ ...group, kind: "ValidatingAdmissionPolicyBinding" },
+      spec: { policyName: name, paramRef, validationActions: ["Deny"] },
+    },
+  ];
 }
 
 function isOwn(key: string): boolean {
