@@ -23,7 +23,19 @@ export async function policiesInForce(
   await Promise.all(kinds.map((kind) => inForce(kind, request, signal)));
 }
 
-/** The same for all that were written before, of the kinds that the API server knows: before 1.36 it has no mutating ones. */
+/**
+ * Waits until the API server finds objects of a new kind as parameters of policies. It looks for new kinds each half minute, and
+ * until then refuses each request that such a policy matches with 422.
+ */
+export async function paramsFound(
+  paramKind: { readonly apiVersion: string; readonly kind: string },
+  request: Request,
+  signal: AbortSignal,
+): Promise<void> {
+  await inForce("ValidatingAdmissionPolicy", request, signal, paramKind);
+}
+
+/** {@link policiesInForce} for all that were written before, of the kinds that the API server knows: before 1.36 it has no mutating ones. */
 export async function allPoliciesInForce(request: Request, signal: AbortSignal): Promise<void> {
   const { body } = await request({ path: `/apis/${GROUP}` }, signal);
   await policiesInForce(
@@ -33,12 +45,23 @@ export async function allPoliciesInForce(request: Request, signal: AbortSignal):
   );
 }
 
-async function inForce(kind: keyof typeof MARKERS, request: Request, signal: AbortSignal): Promise<void> {
+async function inForce(
+  kind: keyof typeof MARKERS,
+  request: Request,
+  signal: AbortSignal,
+  paramKind?: object,
+): Promise<void> {
   const name = `lab-in-force-${randomUUID()}`;
+  // Parameters are looked for before conditions are: all requests of the resource would be refused, so it is one of no test.
+  const resource = paramKind === undefined ? "configmaps" : "podtemplates";
   const path = `/apis/${GROUP}/${kind.replace(/y$/, "ies").toLowerCase()}`;
-  const binding = { policyName: name, ...(kind === "ValidatingAdmissionPolicy" && { validationActions: ["Deny"] }) };
+  const binding = {
+    policyName: name,
+    ...(kind === "ValidatingAdmissionPolicy" && { validationActions: ["Deny"] }),
+    ...(paramKind && { paramRef: { selector: {}, parameterNotFoundAction: "Deny" } }),
+  };
   const parts = [
-    [kind, path, { ...matching(name), ...MARKERS[kind] }],
+    [kind, path, { ...matching(name, resource), ...MARKERS[kind], ...(paramKind && { paramKind }) }],
     [`${kind}Binding`, `/apis/${GROUP}/${kind.toLowerCase()}bindings`, binding],
   ] as const;
   for (const [made, where, spec] of parts) {
@@ -48,10 +71,14 @@ async function inForce(kind: keyof typeof MARKERS, request: Request, signal: Abo
   }
   const probe = {
     method: "POST",
-    path: "/api/v1/namespaces/default/configmaps?dryRun=All",
-    body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name } },
+    path: `/api/v1/namespaces/default/${resource}?dryRun=All`,
+    body: { metadata: { name }, ...(paramKind && { template: { spec: { containers: [{ name: "a", image: "a" }] } } }) },
   };
-  while (!JSON.stringify((await request(probe, signal)).body).includes(MARK)) await sleep(systemClock, 50, signal);
+  const isSeen = async () => {
+    const words = JSON.stringify((await request(probe, signal)).body);
+    return words.includes(MARK) || (paramKind !== undefined && words.includes("no params found"));
+  };
+  while (!(await isSeen())) await sleep(systemClock, 50, signal);
   for (const [, where] of parts) await request({ method: "DELETE", path: `${where}/${name}` }, signal);
 }
 
@@ -69,8 +96,8 @@ const MARKERS = {
   },
 };
 
-function matching(name: string): object {
-  const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] };
+function matching(name: string, resource: string): object {
+  const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: [resource] };
   return {
     failurePolicy: "Fail",
     matchConstraints: { resourceRules: [rule] },

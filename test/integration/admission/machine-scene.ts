@@ -1,9 +1,11 @@
 import type { ApiAnswer } from "../../../lab/cluster/api-request.ts";
 import { ApiUser } from "../../../lab/cluster/api-user.ts";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { paramsFound } from "../../../lab/cluster/policies-in-force.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
+import { signal } from "../wait.ts";
 import { APPROVER, csr, drain, join, KEY, node, pod, pool, UID, type Who, WISH } from "./machine-writes.ts";
 
 // A pool with machines that have joined, wait, were refused and were removed. Each account of the processes has every
@@ -35,6 +37,8 @@ export async function setMachineScene(cluster: Cluster): Promise<Record<Who, str
     metadata: { name: "default", namespace: of },
   });
   await cluster.apply([namespace, unnamed("shop"), unnamed("kube-system")]);
+  const paramKind = { apiVersion: "sallyport.dev/v1alpha1", kind: "MachineJoin" };
+  await paramsFound(paramKind, (call, during) => cluster.request(call, during), signal());
   await cluster.apply([
     ...[pool, join(KEY, "m-1"), join("b".repeat(64), "m-gone", { labels: { [REMOVED_LABEL]: "true" } })],
     ...[node("m-1"), node("m-cordoned", { unschedulable: true }, { annotations: { [CORDONED_BY_ANNOTATION]: UID } })],
