@@ -91,3 +91,36 @@ test("what is held is applied once, and again when a test asks for it twice", as
   expect(await revision()).not.toEqual(before);
   expect(await status(`${bindings}/${binding}`)).toBe(200);
 });
+
+test("a policy that comes back reads its parameters again", async () => {
+  const group = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name: "open" } };
+  const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["podtemplates"] };
+  const held = [
+    {
+      ...{ ...group, kind: "ValidatingAdmissionPolicy" },
+      spec: {
+        paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+        matchConstraints: { resourceRules: [rule] },
+        validations: [{ expression: "params.metadata.name != 'closed'" }],
+      },
+    },
+    {
+      ...{ ...group, kind: "ValidatingAdmissionPolicyBinding" },
+      spec: {
+        policyName: "open",
+        paramRef: { selector: {}, parameterNotFoundAction: "Allow" },
+        validationActions: ["Deny"],
+      },
+    },
+  ];
+  const template = { metadata: { name: "a" }, template: { spec: { containers: [{ name: "a", image: "a" }] } } };
+  const made = () => status("/api/v1/namespaces/default/podtemplates?dryRun=All", template);
+  for (const _round of [1, 2]) {
+    await kept.hold(held, signal());
+    expect(await made()).toBe(201);
+    expect(await status("/api/v1/namespaces/default/configmaps", { metadata: { name: "closed" } })).toBe(201);
+    await expect.poll(made).toBe(422);
+    await kept.hold([], signal());
+    await expect.poll(made).toBe(201);
+  }
+});
