@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -102,8 +102,7 @@ describe.skipIf(programs === undefined || registry === undefined)("operators' im
         }
 
         // The archive is the same image, byte for byte where the manifest counts.
-        const unpacked = join(folder, "unpacked");
-        await mkdir(unpacked);
+        const unpacked = await mkdtemp(join(folder, "unpacked-"));
         await writeFile(join(folder, "image.tar"), Buffer.from(await (await fetch(archive)).arrayBuffer()));
         await run("tar", ["-xf", join(folder, "image.tar"), "-C", unpacked]);
         await registry.crane("push", unpacked, `${registry.open}/loaded:1`);
