@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { type Cluster, type ClusterOptions, type Manifest, startCluster } from "./cluster.ts";
 import { deletionOf, type EtcdWrite, putOf, readRevisions, readValues, transact } from "./etcd-store.ts";
-import { allPoliciesInForce } from "./policies-in-force.ts";
+import { allPoliciesInForce, ownParamsFound } from "./policies-in-force.ts";
 
 /** The users with tokens of each kept cluster: its API server reads them once, at its start. */
 const KEPT_TOKEN_USERS = [
@@ -78,12 +78,19 @@ export class KeptCluster {
     this.#files = new Set(readdirSync(cluster.dir));
   }
 
-  static async start(options: ClusterOptions, signal: AbortSignal): Promise<KeptCluster> {
+  /** @param held of the first file */
+  static async start(options: ClusterOptions, held: readonly Manifest[], signal: AbortSignal): Promise<KeptCluster> {
     const cluster = await startCluster({ ...options, tokenUsers: KEPT_TOKEN_USERS }, signal);
+    const definitions = held.filter(({ kind }) => kind === "CustomResourceDefinition");
+    // First: the API server looks up kinds when the first policy has a parameter, and then each half minute.
+    await cluster.apply(definitions, signal);
     await cluster.apply(PARAM_KINDS.flatMap(readParams), signal);
     await allPoliciesInForce((call, during) => cluster.request(call, during), signal);
-    const revisions = await readRevisions(cluster.etcd, signal);
-    return new KeptCluster(cluster, await readValues(cluster.etcd, [...revisions.keys()], signal));
+    const ofDefinitions = new Set(definitions.flatMap(keysOf));
+    const keys = [...(await readRevisions(cluster.etcd, signal)).keys()].filter((key) => !ofDefinitions.has(key));
+    const kept = new KeptCluster(cluster, await readValues(cluster.etcd, keys, signal));
+    await kept.#learn(definitions, signal);
+    return kept;
   }
 
   /** Puts the cluster back: it has what it began with, and `held`. */
@@ -94,15 +101,20 @@ export class KeptCluster {
     await this.#putBack(new Map([...this.#bare, ...known.flatMap((contents) => [...contents])]), signal);
     cluster.held = new Set();
     await cluster.apply(unknown, signal);
-    for (const manifest of unknown) {
+    await this.#learn(unknown, signal);
+    cluster.held = new Set(held.map((manifest) => JSON.stringify(manifest)));
+    await ownParamsFound(held, (call, during) => cluster.request(call, during), signal);
+    const left = readdirSync(cluster.dir).filter((name) => !this.#files.has(name));
+    for (const name of left) await rm(join(cluster.dir, name), { recursive: true, force: true });
+  }
+
+  async #learn(manifests: readonly Manifest[], signal: AbortSignal): Promise<void> {
+    for (const manifest of manifests) {
       const keys = keysOf(manifest);
-      const contents = await readValues(cluster.etcd, keys, signal);
+      const contents = await readValues(this.cluster.etcd, keys, signal);
       if (contents.size < keys.length) throw new Error(`etcd lacks ${keys.filter((key) => !contents.has(key))}`);
       this.#known.set(JSON.stringify(manifest), contents);
     }
-    cluster.held = new Set(held.map((manifest) => JSON.stringify(manifest)));
-    const left = readdirSync(cluster.dir).filter((name) => !this.#files.has(name));
-    for (const name of left) await rm(join(cluster.dir, name), { recursive: true, force: true });
   }
 
   async #putBack(wanted: ReadonlyMap<string, Content>, signal: AbortSignal): Promise<void> {

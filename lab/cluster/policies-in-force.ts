@@ -24,15 +24,15 @@ export async function policiesInForce(
 }
 
 /**
- * Waits until the API server finds objects of a new kind as parameters of policies. It looks for new kinds each half minute, and
- * until then refuses each request that such a policy matches with 422.
+ * Waits until the API server finds the kinds of ours that policies have as parameters. It looks for new kinds each half minute,
+ * and until then refuses each request that such a policy matches with 422.
  */
-export async function paramsFound(
-  paramKind: { readonly apiVersion: string; readonly kind: string },
-  request: Request,
-  signal: AbortSignal,
-): Promise<void> {
-  await inForce("ValidatingAdmissionPolicy", request, signal, paramKind);
+export async function ownParamsFound(objects: readonly object[], request: Request, signal: AbortSignal): Promise<void> {
+  const kinds = objects.map(
+    ({ spec }) => JSON.stringify((spec as { paramKind?: object } | undefined)?.paramKind) ?? "",
+  );
+  for (const kind of new Set(kinds.filter((each) => each.includes("sallyport.dev"))))
+    await inForce("ValidatingAdmissionPolicy", request, signal, JSON.parse(kind) as object);
 }
 
 /** {@link policiesInForce} for all that were written before, of the kinds that the API server knows: before 1.36 it has no mutating ones. */

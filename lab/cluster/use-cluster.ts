@@ -34,7 +34,7 @@ export function useCluster({ holds = [], isOwn = false, ...options }: FileOption
       cluster = own;
       return;
     }
-    const taken = await takeKept(options, signal);
+    const taken = await takeKept(options, holds, signal);
     giveBack = () => {
       taken.isTaken = false;
     };
@@ -48,13 +48,17 @@ export function useCluster({ holds = [], isOwn = false, ...options }: FileOption
   };
 }
 
-async function takeKept(options: ClusterOptions, signal: AbortSignal): Promise<NonNullable<typeof kept>> {
+async function takeKept(
+  options: ClusterOptions,
+  holds: readonly Manifest[],
+  signal: AbortSignal,
+): Promise<NonNullable<typeof kept>> {
   const shape = JSON.stringify([options.controllers === true, options.kwok]);
   if (kept?.shape !== shape) {
     const before = kept;
     kept = undefined;
     await before?.cluster.cluster.stop();
-    kept = { shape, cluster: await KeptCluster.start(options, signal), isTaken: true };
+    kept = { shape, cluster: await KeptCluster.start(options, holds, signal), isTaken: true };
   }
   kept.isTaken = true;
   return kept;

@@ -1,7 +1,7 @@
 import type { ApiAnswer } from "../../../lab/cluster/api-request.ts";
 import { ApiUser } from "../../../lab/cluster/api-user.ts";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
-import { paramsFound } from "../../../lab/cluster/policies-in-force.ts";
+import { ownParamsFound } from "../../../lab/cluster/policies-in-force.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
@@ -37,8 +37,7 @@ export async function setMachineScene(cluster: Cluster): Promise<Record<Who, str
     metadata: { name: "default", namespace: of },
   });
   await cluster.apply([namespace, unnamed("shop"), unnamed("kube-system")]);
-  const paramKind = { apiVersion: "sallyport.dev/v1alpha1", kind: "MachineJoin" };
-  await paramsFound(paramKind, (call, during) => cluster.request(call, during), signal());
+  await ownParamsFound(openMachines(), (call, during) => cluster.request(call, during), signal());
   await cluster.apply([
     ...[pool, join(KEY, "m-1"), join("b".repeat(64), "m-gone", { labels: { [REMOVED_LABEL]: "true" } })],
     ...[node("m-1"), node("m-cordoned", { unschedulable: true }, { annotations: { [CORDONED_BY_ANNOTATION]: UID } })],

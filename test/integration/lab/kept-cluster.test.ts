@@ -10,7 +10,7 @@ import { signal } from "../wait.ts";
 
 let kept: KeptCluster;
 beforeAll(async () => {
-  kept = await KeptCluster.start({ controllers: true }, signal());
+  kept = await KeptCluster.start({ controllers: true }, INSTALLED, signal());
 }, 300_000);
 afterAll(() => kept?.cluster.stop());
 

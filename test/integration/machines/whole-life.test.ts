@@ -14,13 +14,14 @@ import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { judgeNodeRequest } from "../../../src/kube/objects/node-request.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { INSTALLED } from "../installed.ts";
 import { eventually, signal } from "../wait.ts";
 import { DrainWorld, GRANTS } from "./drain-world.ts";
 
 // Real: platform, agent, operator, machine controller, the API server and its signer. By hand: what the join server does
 // with a machine that asks (the platform's route, then the object), the customer's words, and the kubelet.
 
-const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
+const cluster = useCluster({ controllers: true, kwok: { nodes: 1 }, holds: INSTALLED });
 const APPROVER = "ann@customer.example";
 const RBAC = "rbac.authorization.k8s.io";
 let world: AgentWorld;
