@@ -28,9 +28,8 @@ export async function policiesInForce(
  * and until then refuses each request that such a policy matches with 422.
  */
 export async function ownParamsFound(objects: readonly object[], request: Request, signal: AbortSignal): Promise<void> {
-  const kinds = objects.map(
-    ({ spec }) => JSON.stringify((spec as { paramKind?: object } | undefined)?.paramKind) ?? "",
-  );
+  const specs = (objects as readonly { readonly spec?: { readonly paramKind?: object } }[]).map(({ spec }) => spec);
+  const kinds = specs.map((spec) => JSON.stringify(spec?.paramKind) ?? "");
   for (const kind of new Set(kinds.filter((each) => each.includes("sallyport.dev"))))
     await inForce("ValidatingAdmissionPolicy", request, signal, JSON.parse(kind) as object);
 }
