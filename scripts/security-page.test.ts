@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { filesOf } from "./test-run/tiers.ts";
 
 const docs = join(import.meta.dirname, "../docs");
 const page = readFileSync(join(docs, "security.md"), "utf8");
@@ -57,6 +58,16 @@ test.each([
   for (const name of [identity, "The operator, `lending.mode=operator`", "The operator, `lending.mode=approver`"]) {
     expect(section).toContain(`### ${name}`);
   }
+});
+
+test("every line is tested in the default tier, but those of pages in a browser", () => {
+  const files = new Set((["unit", "chart", "integration"] as const).flatMap((project) => filesOf(project, "default")));
+  // Tables of cases, which tests beside them run.
+  const isTable = (path: string) => path.startsWith("test/integration/admission/") || path.endsWith("/cases.json");
+  const left = [...lines, ...Object.values(chapters).flat()]
+    .map((line) => [...line.matchAll(/\]\(\.\.\/((?:src|test)\/[^)]+)\)/g)].map(([, path = ""]) => path))
+    .filter((paths) => paths.length > 0 && !paths.some((path) => files.has(path) || isTable(path)));
+  expect(new Set(left.flat())).toEqual(new Set(["test/browser/pages.test.ts"]));
 });
 
 test.each(proofs)("there is a test %j in %s", (title, path) => {

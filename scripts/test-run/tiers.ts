@@ -20,7 +20,6 @@ export type Project = keyof typeof PROJECTS;
 const FULL_UNITS = [
   "lab/cluster/cluster.test.ts",
   "src/cli/platform/platform-command.test.ts",
-  "src/operator/custom-operations/hostile-plugin.test.ts",
   "src/platform/administration/dump.test.ts",
   "test/platform/old-dump.test.ts",
   "test/platform/relay-homes.test.ts",
@@ -30,25 +29,43 @@ const FULL_UNITS = [
 /** Charts that need a linter of minutes to build, and those whose words people type, on a real API server. */
 const FULL_CHARTS = ["installer", "portal-lines", "rules-lint"].map((name) => `test/chart/${name}.test.ts`);
 
-/** The story of each capability on a real API server, with real kubectl where people type it. */
+/** The story of each capability on a real API server, with real kubectl where people type it, and what docs/security.md promises. */
 const DEFAULT_INTEGRATION = [
+  "access-grants/access-grants",
   "admission/sample",
   "agent/agent",
+  "agent/receipts",
+  "debug/admission",
   "debug/kubectl",
   "egress/egress",
   "every-field/every-field",
   "kube/client",
   "kube/runtime",
+  "lying-platform/acceptance",
   "lying-platform/lying-platform",
   "machines/approved",
+  "machines/join",
+  "machines/joins",
+  "machines/leave",
+  "machines/machine-admission",
   "machines/machine-kinds",
   "npm-start",
+  "operator/cluster-operations",
   "operator/kubectl-plugin",
   "operator/operator",
+  "operator/plugin-operations",
+  "operator/stolen-operator",
+  "plugins/plugin-test",
+  "releases/apply-set",
+  "releases/drift",
   "releases/hands",
+  "releases/release-admission",
   "releases/release-policy",
+  "releases/release-secrets",
   "releases/wishes",
+  "resource-health/choices",
   "resource-health/resource-health",
+  "secrets",
 ].map((name) => `test/integration/${name}.test.ts`);
 
 const DEFAULT: Readonly<Record<Project, (file: string) => boolean>> = {
