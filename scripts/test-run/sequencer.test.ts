@@ -3,7 +3,7 @@ import type { OrderedFile } from "./order/order-files.ts";
 import { inOrder } from "./sequencer.ts";
 
 const specification = (file: string, name: string, cluster = "") => ({
-  ...{ moduleId: `/root/${file}`, project: { name } },
+  ...{ moduleId: `/checkout/${file}`, project: { name } },
   cluster,
 });
 const SPECIFICATIONS = [
@@ -14,8 +14,8 @@ const SPECIFICATIONS = [
   specification("test/e.test.ts", "integration", "with controllers"),
 ];
 const names = (files: readonly OrderedFile[]) =>
-  inOrder(SPECIFICATIONS, files, "/root", ({ cluster }) => cluster).map(({ moduleId }) =>
-    moduleId.slice("/root/".length),
+  inOrder(SPECIFICATIONS, files, "/checkout", ({ cluster }) => cluster).map(({ moduleId }) =>
+    moduleId.slice("/checkout/".length),
   );
 
 it("runs the files that are asked for, in that order, and no others", () => {
