@@ -306,17 +306,11 @@ test("a relay that says that another tunnel came, where none has taken the sessi
   for (let time = 1; time <= 2; time += 1) {
     socket.close(RELAY_CLOSE_CODES.replaced);
     const next = world.accept();
-    // Time stands still while the disk works, nearly.
-    let turns = 0;
-    await world.until(() => {
-      turns += 1;
-      if (turns % 100 === 0) world.clock.advance(1_000);
-      return begun() === time + 2;
-    });
+    await world.untilInTime(() => begun() === time + 2);
     socket = await next;
   }
   say(socket, { type: "close", reason: "client" });
-  await world.until(() => world.heads.length > 0 && world.tunnel?.closed !== undefined);
+  await world.untilInTime(() => world.heads.length > 0 && world.tunnel?.closed !== undefined);
   expect([names(), world.uploaded]).toEqual([[auditFile(SESSION_ID)], [auditFile(SESSION_ID)]]);
   const file = readFileSync(join(world.folder, auditFile(SESSION_ID)));
   expect(verifyAudit(file, world.tunnel?.audit?.head)).toMatchObject({ problems: [], isClosed: true, beyond: 0 });

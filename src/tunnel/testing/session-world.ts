@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
@@ -26,7 +27,8 @@ type Tunnel = NonNullable<DebugSessionStatus["tunnel"]>;
 export class SessionWorld {
   readonly clock = new FakeClock("2026-01-01T12:00:00Z");
   readonly informer = new FakeInformer<DebugSession>("DebugSession");
-  readonly folder = mkdtempSync(join(tmpdir(), "sessions-"));
+  readonly #disk = mkdtempSync(join(tmpdir(), "sessions-"));
+  readonly folder = mkdtempSync(join(this.#disk, "spool-"));
   readonly uploaded: string[] = [];
   readonly heads: string[] = [];
   readonly ends: Promise<void>[] = [];
@@ -92,7 +94,7 @@ export class SessionWorld {
   async close(): Promise<void> {
     await this.stop();
     await this.#relay.close();
-    rmSync(this.folder, { recursive: true });
+    rmSync(this.#disk, { recursive: true });
   }
 
   /** As SIGTERM does. No time passes. */
@@ -126,6 +128,19 @@ export class SessionWorld {
       if (done()) return;
       await new Promise((turned) => setImmediate(turned));
       if (stepMs > 0) this.clock.advance(stepMs);
+    }
+    throw new Error(`it did not come to this: ${done}`);
+  }
+
+  /**
+   * Time passes by what the disk does, a tenth of a second with each write. With turns of the event loop a busy disk would be
+   * late for the audit, which gives a record two seconds.
+   */
+  async untilInTime(done: () => boolean): Promise<void> {
+    for (let tenths = 0; tenths < 6_000; tenths += 1) {
+      if (done()) return;
+      await writeFile(join(this.#disk, "turn"), "", { flush: true });
+      this.clock.advance(100);
     }
     throw new Error(`it did not come to this: ${done}`);
   }

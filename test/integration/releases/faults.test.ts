@@ -262,7 +262,11 @@ async function outcome(rollout: Rollout, shop: string): Promise<object> {
       objects,
       plan: { ...plan, changes: plan?.changes?.map((each) => each.replaceAll(shop, "NS")) },
     },
-    conditions: conditions.map(({ type, status, reason }) => `${type} ${status}/${reason}`).sort(),
+    // Without Compared, which comes whenever the drift controller has looked.
+    conditions: conditions
+      .filter(({ type }) => type !== "Compared")
+      .map(({ type, status, reason }) => `${type} ${status}/${reason}`)
+      .sort(),
   };
 }
 
