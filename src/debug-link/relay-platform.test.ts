@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { systemRandom } from "../base/clock.ts";
 import { newSite } from "../platform/areas/deployments/testing/site.ts";
 import { callsOf, read, until } from "../platform/relay/testing/peer.ts";
-import { onEachDatabase } from "../platform/testing/harness.ts";
+import { onEachDatabase, overSockets } from "../platform/testing/harness.ts";
 import { connectInner } from "./inner-client.ts";
 import { type RelayOptions, serveRelay } from "./relay-loop.ts";
 import type { Epoch } from "./relay-socket.ts";
@@ -12,7 +12,8 @@ import { newSessionKey } from "./session-key.ts";
 import { BlackHole } from "./testing/black-hole.ts";
 import { innerServer } from "./testing/inner-server.ts";
 
-onEachDatabase("both ends through the platform's relay", (world) => {
+onEachDatabase("both ends through the platform's relay", (within) => {
+  const world = overSockets(within);
   const { ask, ticketFor, tunnelTicket } = callsOf(world);
   const [engineer, tunnel] = [newSessionKey("engineer", new Date()), newSessionKey("tunnel", new Date())];
 

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe } from "vitest";
 import { isFull } from "../../base/testing/full.ts";
 import { type Role, scopeOf } from "../../contract/wire/roles.ts";
@@ -240,6 +241,8 @@ async function callWithin(
     headers: { host: url.host, ...headers },
     ...(body !== undefined && { payload: body }),
   });
+  // On PGlite an answer takes no turn of the event loop: a loop of calls would keep all sockets waiting for ever.
+  await setImmediate();
   const answered = new Headers();
   for (const [name, value] of Object.entries(response.headers)) {
     for (const one of [value].flat()) answered.append(name, String(one));

@@ -13,7 +13,7 @@ import { newSessionKey } from "../../../debug-link/session-key.ts";
 import { newSite, type Site } from "../../../platform/areas/deployments/testing/site.ts";
 import { json } from "../../../platform/database/json.ts";
 import { until } from "../../../platform/relay/testing/peer.ts";
-import { onEachDatabase } from "../../../platform/testing/harness.ts";
+import { onEachDatabase, overSockets } from "../../../platform/testing/harness.ts";
 import { runCli } from "../../run-cli.ts";
 import { Stopped } from "../../stop-signals.ts";
 import type { Surroundings } from "../calling.ts";
@@ -79,7 +79,8 @@ async function kubectl(path: string, file: string): Promise<string> {
 const REASON = ["--reason", "the api does not answer"];
 const left = async (): Promise<readonly string[]> => (await readdir(join(folder, "sallyport", "debug"))).sort();
 
-onEachDatabase("sallyport debug", (world) => {
+onEachDatabase("sallyport debug", (within) => {
+  const world = overSockets(within);
   const envOf = (site: Site) => ({ SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: site.admin });
 
   const cluster = farClusterOf(world);
