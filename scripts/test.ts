@@ -71,8 +71,8 @@ if (rest !== undefined) {
 const TESTS = ["unit", "chart", "integration"];
 const ALL_TESTS = [...TESTS, "faults"];
 
-/** Neither fills two cores. */
-const KIND = [
+/** Beside the others: together they have one core idle for most of their time. */
+const BESIDE = [
   { ...vitest(["e2e"]), command: ["node", "test/e2e/main.ts", ...reporters("e2e")] },
   { ...npm("test:api-fuzz"), title: "api-fuzz" },
 ] as const;
@@ -86,8 +86,8 @@ const AGAIN: Part = {
 /** Rows run one after the other, the parts of a row at the same time. */
 const TIERS: Readonly<Record<Tier, readonly (readonly [Part, ...Part[]])[]>> = {
   default: [[npm("check")], [npm("programs")], [vitest(TESTS)]],
-  rest: [[npm("programs")], [vitest(ALL_TESTS)], KIND, [AGAIN]],
-  full: [[npm("check")], [npm("programs")], [vitest(ALL_TESTS)], KIND],
+  rest: [[npm("programs")], [vitest(ALL_TESTS), ...BESIDE], [AGAIN]],
+  full: [[npm("check")], [npm("programs")], [vitest(ALL_TESTS), ...BESIDE]],
 };
 
 /** Exit code of api-fuzz on a machine without Python, and of e2e on one without containers. */
@@ -95,9 +95,6 @@ const CANNOT_RUN_HERE = 77;
 const MAY_BE_LEFT_OUT = ["api-fuzz", "e2e"];
 
 const E2E = "test/e2e/";
-let isE2eLeftOut = false;
-/** Images and a cluster take minutes before the first test. */
-const LEAST_E2E_MS = 15 * 60_000;
 const MOST_SHOWN = 40;
 const MOST_ONCE_MORE = 5;
 
@@ -146,16 +143,14 @@ process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupt
 function hasTime(part: Part): boolean {
   if (rest === undefined || part === AGAIN) return true;
   const needs = { e2e: E2E, "api-fuzz": API_FUZZ }[part.title] ?? "";
-  const isInTime = Date.now() + (needs === E2E ? LEAST_E2E_MS : 0) < deadline;
-  if (needs === E2E) isE2eLeftOut = !isInTime;
-  return rest.files.some(({ file }) => file.startsWith(needs)) && isInTime;
+  return rest.files.some(({ file }) => file.startsWith(needs)) && Date.now() < deadline;
 }
 
 /** What the budget has left out, by plan or because the time was up earlier than planned: loudly, near the end of the output. */
 function describeLeftOut({ files, leftOut }: Rest): string {
   const done = new Set(ran.filter(({ state }) => state === "passed" || state === "failed").map(({ file }) => file));
   const isOver = Date.now() > deadline;
-  const overtaken = files.filter(({ file }) => !done.has(file) && (isOver || (isE2eLeftOut && file.startsWith(E2E))));
+  const overtaken = files.filter(({ file }) => isOver && !done.has(file));
   const names = [...leftOut, ...overtaken].map(({ file }) => file);
   return names.length === 0 ? "" : `LEFT OUT, the budget of ${values.budget} did not suffice: ${names.join(" ")}\n`;
 }
@@ -184,7 +179,7 @@ async function classifyFailures(): Promise<void> {
 
 function tell(part: Part, ended: Outcome): void {
   const report = readReport<Report>(part.report, { numPassedTests: 0, testResults: [] });
-  const times = readReport<Times>(timesOf(part.title), { isCut: false, files: [] });
+  const times = readReport<Times>(timesOf(part.title), { isCut: false, files: [], errors: [] });
   ran.push(...times.files);
   const { seconds } = ended;
   // Of a run that was ended vitest says that it failed, and each file that did not begin, also when all that ran passed.
@@ -194,7 +189,7 @@ function tell(part: Part, ended: Outcome): void {
   if (part.title === "api-fuzz" && code === 0) ran.push({ file: API_FUZZ, seconds: Number(seconds), state: "passed" });
   for (const { file, state } of times.files)
     if (state === "failed" && !file.startsWith("test/e2e/")) failedFiles.add(file);
-  const failuresHere = testResults.flatMap(failuresOf);
+  const failuresHere = [...testResults.flatMap(failuresOf), ...times.errors];
   passed += report.numPassedTests;
   leftOut += report.numPendingTests ?? 0;
   failed += failuresHere.length;

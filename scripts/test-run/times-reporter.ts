@@ -7,6 +7,8 @@ export interface Times {
   /** Whether it ended because the time was up, and all that ran until then passed. */
   readonly isCut: boolean;
   readonly files: readonly FileTime[];
+  /** Of the run and of no test, such as a worker that has no memory left: vitest counts no failed test then. */
+  readonly errors: readonly string[];
 }
 
 export interface FileTime {
@@ -41,7 +43,12 @@ export default class TimesReporter implements Reporter {
       };
     });
     const hasFailed = errors.length > 0 || modules.some((module) => module.state() === "failed");
-    const times: Times = { isCut: reason === "interrupted" && !hasFailed, files };
+    const times: Times = { isCut: reason === "interrupted" && !hasFailed, files, errors: errors.map(describe) };
     writeFileSync(path, JSON.stringify(times));
   }
+}
+
+/** @returns with what it was caused by, which names the file that was running */
+function describe({ message, cause }: SerializedError): string {
+  return cause === undefined ? message : `${message} ${describe(cause as SerializedError)}`;
 }
