@@ -16,7 +16,6 @@ interface Node {
   readonly additionalProperties?: boolean;
   readonly items?: TSchema;
   readonly maxItems?: number;
-  readonly uniqueItems?: boolean;
   readonly anyOf?: readonly TSchema[];
 }
 
@@ -31,7 +30,7 @@ function* boundless(schema: TSchema, path: string): Generator<string> {
   const { type, properties = {}, patternProperties, items } = node;
   const isOpen = type === "object" && (patternProperties !== undefined || node.additionalProperties !== false);
   const isAnything = type === undefined && node.enum === undefined && node.const === undefined;
-  const isEndless = type === "array" && node.maxItems === undefined && node.uniqueItems !== true;
+  const isEndless = type === "array" && node.maxItems === undefined;
   if (isOpen || isAnything || isEndless) yield path;
   for (const [name, part] of Object.entries(properties)) yield* boundless(part, `${path}.${name}`);
   if (items !== undefined) yield* boundless(items, `${path}[]`);
@@ -45,4 +44,22 @@ const sent = Object.entries(ROUTES).flatMap(([area, routes]) =>
 
 it.each(sent)("%s: every free-form part of the body has a limit", (name, body) => {
   expect([...boundless(body, name)]).toEqual([]);
+});
+
+const read = Object.entries(ROUTES).flatMap(([area, routes]) =>
+  Object.entries(routes as Readonly<Record<string, Route>>).map(
+    ([name, { body, query, params }]) => [`${area}.${name}`, { body, query, params }] as const,
+  ),
+);
+
+/** Paths of arrays without `maxItems`: what is checked of each item, or of each against the others, has no end there. */
+function* endless(node: unknown, path: string): Generator<string> {
+  if (typeof node !== "object" || node === null) return;
+  const { type, maxItems } = node as Node;
+  if (type === "array" && maxItems === undefined) yield path;
+  for (const [name, part] of Object.entries(node)) yield* endless(part, `${path}/${name}`);
+}
+
+it.each(read)("%s: each array of a request has maxItems", (name, parts) => {
+  expect([...endless(parts, name)]).toEqual([]);
 });

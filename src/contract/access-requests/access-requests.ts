@@ -17,6 +17,7 @@ import {
   pageQuery,
   Strict,
   Timestamp,
+  WordList,
   Words,
 } from "../wire/schema.ts";
 import { StoredError } from "../wire/stored-error.ts";
@@ -190,7 +191,7 @@ export const accessRequestRoutes = routes({
     query: Type.Object({
       project: Type.Optional(ProjectRef),
       deploymentId: Type.Optional(DeploymentId),
-      status: Type.Optional(Type.Array(AccessRequestStatusWord)),
+      status: Type.Optional(WordList(ACCESS_REQUEST_STATUSES)),
       remediationPlanId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
       ...pageQuery,
     }),

@@ -19,6 +19,7 @@ import {
   pageQuery,
   Strict,
   Timestamp,
+  WordList,
   Words,
   WorkspaceId,
 } from "../wire/schema.ts";
@@ -119,7 +120,7 @@ export const debugSessionRoutes = routes({
     query: Type.Object({
       project: Type.Optional(ProjectRef),
       deploymentId: Type.Optional(DeploymentId),
-      state: Type.Optional(Type.Array(state)),
+      state: Type.Optional(WordList(DEBUG_SESSION_STATES)),
       mode: Type.Optional(Words(DEPLOYMENT_MODELS)),
       provider: Type.Optional(Platform),
       ...pageQuery,

@@ -13,7 +13,7 @@ import {
   pageQuery,
   Strict,
   Timestamp,
-  Words,
+  WordList,
   WorkspaceId,
 } from "../wire/schema.ts";
 import { NewSetupConfig, WantedSetupItem } from "./setup-config.ts";
@@ -42,7 +42,7 @@ export type DeploymentGroup = Static<typeof DeploymentGroup>;
 
 const READ = [...READERS, "deployment-group.deployer"] as const;
 const Ref = Strict({ id: DeploymentGroupId });
-const include = Type.Optional(Type.Array(Words(["project"])));
+const include = Type.Optional(WordList(["project"]));
 
 export const deploymentGroupRoutes = routes({
   list: {

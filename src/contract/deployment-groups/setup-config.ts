@@ -8,11 +8,12 @@ import {
   Bounded,
   DOCUMENT_BYTES,
   FreeMap,
-  Platform,
+  PLATFORMS,
   ReleaseId,
   SMALL_DOCUMENT_BYTES,
   Strict,
   VALUES_BYTES,
+  WordList,
   Words,
 } from "../wire/schema.ts";
 
@@ -26,14 +27,14 @@ export const MODEL_PROVIDERS = [
 ] as const;
 
 const some = <const W extends readonly string[]>(words: W) =>
-  Type.Optional(Type.Array(Words(words), { minItems: 1, uniqueItems: true }));
+  Type.Optional(WordList(words, { minItems: 1, uniqueItems: true }));
 
 /** What the holder of a group token may choose. An absent list allows everything. */
 export const SetupPolicy = Bounded(
   DOCUMENT_BYTES,
   Strict({
-    allowedPlatforms: Type.Array(Platform, { minItems: 1, uniqueItems: true }),
-    allowedSetupMethods: Type.Array(Words(SETUP_METHODS), { minItems: 1, uniqueItems: true }),
+    allowedPlatforms: WordList(PLATFORMS, { minItems: 1, uniqueItems: true }),
+    allowedSetupMethods: WordList(SETUP_METHODS, { minItems: 1, uniqueItems: true }),
     allowedKubernetesBasePlatforms: some(["aws", "gcp", "azure", "on-prem"]),
     allowedKubernetesClusterSources: some(["create", "existing"]),
     allowReleasePinning: Type.Optional(Type.Boolean()),
@@ -77,7 +78,7 @@ export const WantedSetupItem = Strict({
   item: Words(SETUP_ITEMS),
   required: Type.Boolean(),
   releaseChannel: Type.Optional(ChannelName),
-  providerAllowlist: Type.Optional(Type.Array(Words(MODEL_PROVIDERS), { minItems: 1, maxItems: 6, uniqueItems: true })),
+  providerAllowlist: some(MODEL_PROVIDERS),
 });
 export type WantedSetupItem = Static<typeof WantedSetupItem>;
 

@@ -5,12 +5,14 @@ import {
   FreeMap,
   ManagerId,
   Maybe,
+  PLATFORMS,
   Platform,
   ProjectRef,
   ReleaseId,
   SMALL_DOCUMENT_BYTES,
   Strict,
   VALUES_BYTES,
+  WordList,
   Words,
 } from "../wire/schema.ts";
 import { Input, InputValues, PURPOSES, SETUP_METHODS } from "./deployment.ts";
@@ -36,8 +38,8 @@ export const filters = {
   managerId: Type.Optional(ManagerId),
   purpose: Type.Optional(purpose),
   search: Type.Optional(Type.String({ maxLength: 256, description: "Id, or part of the name or of the group's." })),
-  status: Type.Optional(Type.Array(status)),
-  environment: Type.Optional(Type.Array(Platform, { description: "Platforms." })),
+  status: Type.Optional(WordList(DEPLOYMENT_STATUSES)),
+  environment: Type.Optional(WordList(PLATFORMS, { description: "Platforms." })),
 };
 
 /** §24.3. */

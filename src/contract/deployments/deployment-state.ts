@@ -15,6 +15,9 @@ import {
 } from "../wire/schema.ts";
 import { StoredError } from "../wire/stored-error.ts";
 
+/** Of one resource, on others of its stack. */
+export const MAX_DEPENDENCIES = 1_000;
+
 /** The 19 states of a deployment (§24.4), in the order in which a life passes through them. */
 export const DEPLOYMENT_STATUSES = [
   "pending",
@@ -92,7 +95,7 @@ export const StackState = Bounded(
         status: Words(RESOURCE_STATUSES),
         config: FreeMap,
         lifecycle: Maybe(Words(["frozen", "live"])),
-        dependencies: Type.Optional(Type.Array(Type.Unknown())),
+        dependencies: Type.Optional(Type.Array(Type.Unknown(), { maxItems: MAX_DEPENDENCIES })),
         controllerPlatform: Maybe(Platform),
         outputs: Maybe(FreeMap),
         error: Maybe(StoredError),

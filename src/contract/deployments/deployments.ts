@@ -14,6 +14,7 @@ import {
   ReleaseId,
   Strict,
   Timestamp,
+  WordList,
   Words,
 } from "../wire/schema.ts";
 import { Deployment, DeploymentListItem, InputValues } from "./deployment.ts";
@@ -36,7 +37,7 @@ const READ = [...READERS, "deployment-group.deployer", "deployment.viewer", "dep
 const INPUT_WRITERS = [...WRITERS, "deployment-group.deployer", "deployment.manager"] as const;
 const Ref = Strict({ id: DeploymentId });
 const Message = Strict({ message: Type.String() });
-const include = Type.Optional(Type.Array(Words(["release", "deploymentGroup", "project"])));
+const include = Type.Optional(WordList(["release", "deploymentGroup", "project"]));
 
 const CountBy = Type.Record(Type.String(), Type.Integer({ minimum: 0 }));
 const DELETE_ERRORS = ["NOT_FOUND", "INVALID_STATE_TRANSITION", "DELETE_CONFLICT"] as const;

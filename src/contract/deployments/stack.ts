@@ -1,7 +1,8 @@
 import Type, { type Static } from "typebox";
 import { KubernetesConfig } from "../stacks/kubernetes-config.ts";
-import { Bounded, FreeMap, Maybe, Nullable, PLATFORMS, Platform, STACK_BYTES, Strict, Words } from "../wire/schema.ts";
+import { Bounded, FreeMap, Maybe, Nullable, PLATFORMS, STACK_BYTES, Strict, WordList, Words } from "../wire/schema.ts";
 import { Input } from "./deployment.ts";
+import { MAX_DEPENDENCIES } from "./deployment-state.ts";
 
 type PlatformName = (typeof PLATFORMS)[number];
 
@@ -29,8 +30,8 @@ export const StackInput = Type.Object({
   placeholder: Maybe(Type.String({ maxLength: 1024 })),
   default: Maybe(Type.Object({ type: Words(["string", "number", "boolean", "stringList"]), value: Type.Unknown() })),
   env: Type.Optional(Type.Array(Type.Object({ name: Type.String({ maxLength: 256 }) }), { maxItems: 100 })),
-  platforms: Maybe(Type.Array(Platform)),
-  providedBy: Type.Optional(Type.Array(Words(["developer", "deployer"]))),
+  platforms: Maybe(WordList(PLATFORMS)),
+  providedBy: Type.Optional(WordList(["developer", "deployer"])),
   validation: Maybe(InputValidation),
 });
 export type StackInput = Static<typeof StackInput>;
@@ -39,6 +40,7 @@ export const StackResource = Type.Object({
   config: Type.Object({ id: Type.String(), type: Type.String() }),
   dependencies: Type.Array(
     Type.Union([Type.String(), Type.Object({ id: Type.String(), type: Type.Optional(Type.String()) })]),
+    { maxItems: MAX_DEPENDENCIES },
   ),
   lifecycle: Words(["frozen", "live"]),
 });
@@ -53,7 +55,7 @@ const stackFields = {
   permissions: Type.Optional(
     Type.Object({ management: Type.Optional(Type.Unknown()), profiles: Type.Optional(Type.Unknown()) }),
   ),
-  supportedPlatforms: Maybe(Type.Array(Platform)),
+  supportedPlatforms: Maybe(WordList(PLATFORMS)),
 };
 
 /** What a release installs on one platform: as much of it as the platform reads (§5.1). Other keys are kept. */

@@ -13,6 +13,7 @@ import {
   ReleaseId,
   Strict,
   Timestamp,
+  WordList,
   Words,
   WorkspaceId,
 } from "../wire/schema.ts";
@@ -101,7 +102,7 @@ export const Event = Strict({
 export type Event = Static<typeof Event>;
 
 const EVENT_READERS = [...READERS, "deployment.viewer", "deployment.manager", "deployment-group.deployer"] as const;
-const include = Type.Optional(Type.Array(Words(["releaseCreatedAt"]), { description: "Related data to add." }));
+const include = Type.Optional(WordList(["releaseCreatedAt"], { description: "Related data to add." }));
 
 export const eventRoutes = routes({
   list: {

@@ -17,6 +17,7 @@ import {
   pageQuery,
   Strict,
   Timestamp,
+  WordList,
   Words,
   WorkspaceId,
 } from "../wire/schema.ts";
@@ -93,7 +94,7 @@ export const claim = {
 };
 
 const CommandRef = Strict({ id: CommandId });
-const include = Type.Optional(Type.Array(Words(["deployment", "project", "payload"])));
+const include = Type.Optional(WordList(["deployment", "project", "payload"]));
 const READ = [...READERS, "deployment.viewer", "deployment.manager", "manager.runtime"] as const;
 
 export const commandRoutes = routes({
@@ -106,7 +107,7 @@ export const commandRoutes = routes({
       project: Type.Optional(ProjectRef),
       deploymentId: Type.Optional(DeploymentId),
       managerId: Type.Optional(ManagerId),
-      state: Type.Optional(Type.Array(Words(COMMAND_STATES))),
+      state: Type.Optional(WordList(COMMAND_STATES)),
       name: Type.Optional(Type.String({ maxLength: 255 })),
       search: Type.Optional(Type.String({ maxLength: 256, description: "Id or part of the name." })),
       createdAfter: Type.Optional(Timestamp),

@@ -1,6 +1,17 @@
 import Type, { type Static } from "typebox";
 import { routes } from "../wire/route.ts";
-import { Bounded, FreeMap, Maybe, PackageId, Platform, STATE_BYTES, Strict, Timestamp, Words } from "../wire/schema.ts";
+import {
+  Bounded,
+  FreeMap,
+  Maybe,
+  PackageId,
+  Platform,
+  STATE_BYTES,
+  Strict,
+  Timestamp,
+  WordList,
+  Words,
+} from "../wire/schema.ts";
 import { StoredError } from "../wire/stored-error.ts";
 import { PACKAGE_TYPES } from "./package-types.ts";
 import { BUILD_PHASES, Package } from "./packages.ts";
@@ -55,7 +66,7 @@ export const packageBuilderRoutes = routes({
     roles: BUILDERS,
     body: Strict({
       builderId,
-      types: Type.Optional(Type.Array(Words(PACKAGE_TYPES), { uniqueItems: true })),
+      types: Type.Optional(WordList(PACKAGE_TYPES, { uniqueItems: true })),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: 1 })),
     }),
     success: 200,

@@ -15,6 +15,7 @@ import {
   ReleaseId,
   Strict,
   Timestamp,
+  WordList,
   Words,
   WorkspaceId,
 } from "../wire/schema.ts";
@@ -86,7 +87,7 @@ const settings = {
   rootDirectory: Maybe(Type.String({ maxLength: 256 })),
   packagesConfig: Maybe(PackagesConfig),
 };
-const enabledCapabilities = Type.Array(Words(CAPABILITIES), { uniqueItems: true, maxItems: CAPABILITIES.length });
+const enabledCapabilities = WordList(CAPABILITIES, { uniqueItems: true });
 
 export const Project = Strict({
   id: ProjectId,
@@ -123,7 +124,7 @@ export const projectRoutes = routes({
     roles: READ,
     query: Type.Object({
       search: Type.Optional(Type.String({ maxLength: 256, description: "Part of the name." })),
-      include: Type.Optional(Type.Array(Words(["deploymentCount", "latestRelease"]))),
+      include: Type.Optional(WordList(["deploymentCount", "latestRelease"])),
       ...pageQuery,
     }),
     success: 200,

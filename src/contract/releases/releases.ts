@@ -15,6 +15,7 @@ import {
   ReleaseId,
   Strict,
   Timestamp,
+  WordList,
   Words,
   WorkspaceId,
 } from "../wire/schema.ts";
@@ -97,7 +98,7 @@ const stateCounts = Strict(
 const Ref = Strict({ id: ReleaseId });
 const search = (what: string) => Type.Optional(Type.String({ maxLength: 256, description: what }));
 const filter = (what: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: what }));
-const include = Type.Optional(Type.Array(Words(["project", "rollout", "createdBy"])));
+const include = Type.Optional(WordList(["project", "rollout", "createdBy"]));
 const wordsOfReleases = {
   project: Type.Optional(ProjectRef),
   search: search("Part of it, in any case."),
@@ -199,7 +200,7 @@ export const releaseRoutes = routes({
     roles: READERS,
     params: Ref,
     query: Type.Object({
-      state: Type.Optional(Type.Array(Words(ROLLOUT_STATES))),
+      state: Type.Optional(WordList(ROLLOUT_STATES)),
       deploymentGroup: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: "Id or name." })),
       ...pageQuery,
     }),

@@ -1,4 +1,4 @@
-import Type, { type TObject, type TProperties, type TSchema, type TUnsafe } from "typebox";
+import Type, { type TArrayOptions, type TObject, type TProperties, type TSchema, type TUnsafe } from "typebox";
 
 /**
  * Bodies and records refuse unknown keys at every depth: otherwise a misspelt field would be ignored silently (§0.1).
@@ -20,6 +20,14 @@ export function Maybe<const S extends TSchema>(schema: S): Type.TOptional<Type.T
 /** One of a closed list of words. */
 export function Words<const W extends readonly string[]>(words: W): TUnsafe<W[number]> {
   return Type.Unsafe<W[number]>({ type: "string", enum: [...words] });
+}
+
+/** A list of such words: as long as there are words, which all that is useful fits in. */
+export function WordList<const W extends readonly string[]>(
+  words: W,
+  options: Pick<TArrayOptions, "minItems" | "uniqueItems" | "description"> = {},
+): Type.TArray<TUnsafe<W[number]>> {
+  return Type.Array(Words(words), { maxItems: words.length, ...options });
 }
 
 const KIB = 1024;

@@ -13,6 +13,11 @@ export type Misfit = ReturnType<typeof Errors>[number];
 export function* misfits(schema: TSchema, value: unknown, at = ""): Generator<Misfit> {
   const { check, own } = judgeOf(schema);
   if (check.Check(value)) return;
+  const tooMany = excessOf(schema, value, at);
+  // Each of the items may be wrong as well: what is too much is not searched.
+  if (tooMany !== undefined) return yield tooMany;
+  const double = doubleOf(schema, value, at);
+  if (double !== undefined) yield double;
   for (const error of Errors(own, value)) yield { ...error, instancePath: `${at}${error.instancePath}` };
   const strangers = strangersOf(schema, value);
   if (strangers.length > 0) yield stranger(at, strangers);
@@ -37,6 +42,8 @@ function judgeOf(schema: TSchema): Judge {
     additionalProperties: _a,
     items: _i,
     anyOf: _o,
+    // The library's own search for doubles copies the list of them for each one.
+    uniqueItems: _u,
     ...own
   } = composite(schema);
   const judge = { check: Compile(schema), own };
@@ -50,11 +57,30 @@ interface Composite {
   readonly patternProperties?: Readonly<Record<string, TSchema>>;
   readonly additionalProperties?: boolean;
   readonly items?: TSchema;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
   readonly anyOf?: readonly TSchema[];
 }
 
 function composite(schema: TSchema): Composite {
   return schema as Composite;
+}
+
+function excessOf(schema: TSchema, value: unknown, instancePath: string): Misfit | undefined {
+  const { maxItems: limit } = composite(schema);
+  if (!Array.isArray(value) || limit === undefined || value.length <= limit) return undefined;
+  const message = `must not have more than ${limit} items`;
+  return { keyword: "maxItems", schemaPath: "#", instancePath, params: { limit }, message };
+}
+
+/** Only the first, which is what a person needs to know. Items of our lists without doubles are texts and numbers. */
+function doubleOf(schema: TSchema, value: unknown, instancePath: string): Misfit | undefined {
+  if (!Array.isArray(value) || composite(schema).uniqueItems !== true) return undefined;
+  const seen = new Set<unknown>();
+  const index = value.findIndex((item) => seen.size === seen.add(item).size);
+  if (index < 0) return undefined;
+  const message = "must not have duplicate items";
+  return { keyword: "uniqueItems", schemaPath: "#", instancePath, params: { duplicateItems: [index] }, message };
 }
 
 /** The names that the schema does not know, up to the number that an answer shows: a body can hold ten thousand. */
