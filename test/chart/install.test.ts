@@ -11,8 +11,8 @@ import { DEFAULT_NAMES, type InstallationNames } from "../../src/crds/group.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
 import { expand, Replay, type Suite } from "../integration/access-grants/replay.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../integration/agent/agent-world.ts";
-import { eventually, signal } from "../integration/wait.ts";
 import { has, kubernetes } from "../versions/lacking.ts";
+import { eventually, signal } from "../world/wait.ts";
 import { envOf, type Helm, podOf, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
 
 interface Installation {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { findPrograms } from "../../lab/cluster/programs.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { helmProgram } from "./helm.ts";
 import { pageCommands, runCommands } from "./page-commands.ts";
 import { CHART, useHelm } from "./use-helm.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
 import { fullOnly } from "../../src/base/testing/full.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { CHART, ofKind, REQUIRED, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();

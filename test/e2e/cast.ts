@@ -9,7 +9,7 @@ import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-gran
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
 import { type KubeObject, type Resource, resources } from "../../src/kube/objects/resource.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import type { Answer } from "./command.ts";
 import type { Seen } from "./front.ts";
 import { kubectl, kubectlAs } from "./kubectl.ts";

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type DebugSession, debugSessions } from "../../src/crds/kinds/debug-session.ts";
 import { pageCommands, runCommands } from "../chart/page-commands.ts";
 import type { Typed } from "../integration/debug/typed.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { type Cast, soon } from "./cast.ts";
 import type { Session } from "./debug-engineer.ts";
 import { kubectl } from "./kubectl.ts";

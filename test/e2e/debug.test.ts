@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { oldestKubectl } from "../../lab/cluster/kubectl.ts";
 import { isFull } from "../../src/base/testing/full.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { isReady, type Pod, soon, useCast } from "./cast.ts";
 import { command } from "./command.ts";
 import { Engineer, type Session } from "./debug-engineer.ts";

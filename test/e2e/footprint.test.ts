@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { type Pod, soon, useCast } from "./cast.ts";
 import { kubectl } from "./kubectl.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { DeployedResource } from "../../src/contract/resources/resources.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { SHOP } from "./scene.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { pageCommands, runCommands } from "../chart/page-commands.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { CHART, helm, installSallyport, RELEASE } from "./installation.ts";
 import { type Entry, inventory } from "./inventory.ts";

@@ -7,7 +7,7 @@ import type { PortalPackages } from "../../src/contract/deployment-portal/deploy
 import type { Command } from "../../src/contract/operations/commands.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import type { PluginsValues } from "../../src/plugins/values.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { bash, command } from "./command.ts";
 import { Engineer } from "./debug-engineer.ts";

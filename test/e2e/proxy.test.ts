@@ -4,7 +4,7 @@ import { isFull } from "../../src/base/testing/full.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import { Squid, squidProblem } from "../integration/proxy/squid.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { apply, kubectl } from "./kubectl.ts";

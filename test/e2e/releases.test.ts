@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Rollout } from "../../src/crds/kinds/rollout.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { command } from "./command.ts";
 import { CHART, helm, RELEASE, upgradeSallyport } from "./installation.ts";

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { runtimeKeySecret } from "./installation.ts";
 import { apply } from "./kubectl.ts";

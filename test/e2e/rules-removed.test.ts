@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { fateOf, healed, keyOf, WATCHED_MS, type Witness } from "../integration/rules-removed/consequences.ts";
 import { RULES, removeRule } from "../integration/rules-removed/rule.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";

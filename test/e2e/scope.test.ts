@@ -1,7 +1,7 @@
 import { afterAll, describe, expect } from "vitest";
 import { fullOnly } from "../../src/base/testing/full.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { isReady, type PlanLine, soon, useCast } from "./cast.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
-import { eventually } from "../integration/wait.ts";
+import { eventually } from "../world/wait.ts";
 import { isReady, type Pod, soon, useCast } from "./cast.ts";
 import { helm, RELEASE } from "./installation.ts";
 import { APPROVER, GRANTS, SHOP, SYSTEM } from "./scene.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../lab/cluster/cluster.ts";
 import type { KubectlResult } from "../../lab/cluster/kubectl.ts";
+import { eventually } from "../world/wait.ts";
 import { useTerminal } from "./typed/terminal.ts";
-import { eventually } from "./wait.ts";
 
 /** What one account types after `kubectl`. */
 export interface Try<Who extends string> {

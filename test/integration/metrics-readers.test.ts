@@ -8,7 +8,7 @@ import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
 import { freePort } from "../../lab/cluster/ports.ts";
 import { checkMetricsReaders } from "../../src/crds/manifests/installation.ts";
 import { startWorld, type World } from "../faults/world.ts";
-import { eventually, signal } from "./wait.ts";
+import { eventually, signal } from "../world/wait.ts";
 
 const HOST = "sallyport-metrics";
 const authority = new CertificateAuthority("metrics");

@@ -9,8 +9,8 @@ import { openDebugSessions, openMachines, openNamespaceToDebug } from "../../src
 import { resources } from "../../src/kube/objects/resource.ts";
 import { TestProcess } from "../faults/test-process.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { eventually, signal } from "../world/wait.ts";
 import { PrometheusServer, type Target } from "./prometheus-server.ts";
-import { eventually, signal } from "./wait.ts";
 
 const ROOT = path(import.meta.dirname, "../..");
 export const RULE_FILES = [

@@ -9,10 +9,10 @@ import { DASHBOARDS, panelsOf } from "../chart/dashboard-files.ts";
 import { metricsIn } from "../chart/promql-names.ts";
 import { RARE_PANELS } from "../chart/rare-panels.ts";
 import { usePromtool } from "../chart/use-promtool.ts";
+import { eventually, signal } from "../world/wait.ts";
 import { type Choice, ShownDashboard } from "./grafana.ts";
 import { type MetricsWorld, startMetricsWorld } from "./metrics-world.ts";
 import { judgeAlerts, type Scrape, scrapeOf } from "./replayed-alerts.ts";
-import { eventually, signal } from "./wait.ts";
 
 const groups = [...CLUSTER_RULES, ...PLATFORM_RULES];
 const recorded = groups.flatMap(({ recordings = [] }) => recordings.map(({ record }) => record));

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Typed } from "../../integration/debug/typed.ts";
-import { eventually } from "../../integration/wait.ts";
+import { eventually } from "../../world/wait.ts";
 import { soon } from "../cast.ts";
 import { type Answer, answer, bash, command } from "../command.ts";
 import type { Scene } from "../scene.ts";

@@ -8,7 +8,7 @@ import { readJoinString } from "../../../src/contract/machines/join-string.ts";
 import { CORDONED_BY_ANNOTATION } from "../../../src/crds/group.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import type { Typed } from "../../integration/debug/typed.ts";
-import { eventually } from "../../integration/wait.ts";
+import { eventually } from "../../world/wait.ts";
 import { isReady as isPodReady, type Pod, soon, useCast } from "../cast.ts";
 import { Engineer } from "../debug-engineer.ts";
 import { upgradeSallyport } from "../installation.ts";

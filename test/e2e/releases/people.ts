@@ -8,7 +8,7 @@ import { NAMESPACE_PLACEHOLDER } from "../../../src/crds/kinds/accepted-namespac
 import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { pageCommands, runCommands } from "../../chart/page-commands.ts";
 import type { Typed } from "../../integration/debug/typed.ts";
-import { eventually } from "../../integration/wait.ts";
+import { eventually } from "../../world/wait.ts";
 import { type Cast, soon } from "../cast.ts";
 import { Engineer, type Said } from "../debug-engineer.ts";
 import { GRANTS } from "../scene.ts";

@@ -3,7 +3,7 @@ import { KUBERNETES_VERSIONS } from "../../../lab/cluster/kubernetes-versions.ts
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { has, kubernetes, lackedByCases } from "../../versions/lacking.ts";
-import { INSTALLED } from "../installed.ts";
+import { INSTALLED } from "../../world/installation.ts";
 import { type Case, expand, Replay } from "./replay.ts";
 import { readSuite } from "./suite.ts";
 

@@ -7,7 +7,7 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params/params.ts";
 import { shownLength } from "../../../src/platform/areas/operations/params/shown-length.ts";
-import { INSTALLED } from "../installed.ts";
+import { INSTALLED } from "../../world/installation.ts";
 
 /** The platform's rule for text in params (§0.1). */
 const PLATFORM = new RegExp(HUMAN_TEXT, "u");

@@ -5,7 +5,7 @@ import { ownParamsFound } from "../../../lab/cluster/policies-in-force.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
-import { signal } from "../wait.ts";
+import { signal } from "../../world/wait.ts";
 import { APPROVER, csr, drain, join, KEY, node, pod, pool, UID, type Who, WISH } from "./machine-writes.ts";
 
 // A pool with machines that have joined, wait, were refused and were removed. Each account of the processes has every

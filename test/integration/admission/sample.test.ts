@@ -19,13 +19,13 @@ import {
   openMachines,
   openReleases,
 } from "../../../src/crds/manifests/installation.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually } from "../../world/wait.ts";
 import { type Case, expand, Replay } from "../access-grants/replay.ts";
 import { readSuite } from "../access-grants/suite.ts";
 import { type Attack, expectPassage, removeBinding, type Try } from "../attacks.ts";
-import { INSTALLED } from "../installed.ts";
 import { OperatorWorld } from "../operator/operator-world.ts";
 import { useTerminal } from "../typed/terminal.ts";
-import { eventually } from "../wait.ts";
 import { judged, judgesOf } from "./judges.ts";
 import { RELEASES, TABLES, type Table } from "./sample-tables.ts";
 

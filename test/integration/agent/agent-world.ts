@@ -21,7 +21,7 @@ import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
 import { inMemory } from "../../../src/platform/testing/empty-database.ts";
-import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
 import { PlatformGate } from "./platform-gate.ts";
 
 export const GRANTS = DEFAULT_NAMES.grantsNamespace;

@@ -6,8 +6,8 @@ import { accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent-world.ts";
 
 const cluster = useCluster({ holds: INSTALLED });

@@ -6,8 +6,8 @@ import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { fullOnly } from "../../../src/base/testing/full.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
 import type { HeardAnswer } from "./platform-gate.ts";
 

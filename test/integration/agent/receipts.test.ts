@@ -11,8 +11,8 @@ import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../s
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
 
 // Grants end in a real cluster; its people print their receipts, and the platform serves the same bytes.

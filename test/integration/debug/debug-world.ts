@@ -2,8 +2,8 @@ import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, type DebugSessionSpec, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
-import { eventually, signal } from "../wait.ts";
 
 export const DEBUG_NAMESPACE = "sallyport-debug";
 export const ONCALL = "olga";

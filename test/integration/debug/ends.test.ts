@@ -7,9 +7,9 @@ import { fullOnly } from "../../../src/base/testing/full.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { WITH_DEBUG } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { GRANTS, SHOP } from "../agent/agent-world.ts";
-import { WITH_DEBUG } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
 import { BEAT_MS, type Beats, beating, type OpenSession, openSession, sallyport } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 

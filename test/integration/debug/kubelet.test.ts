@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Kubelet, type Pod, startKubelet } from "../../../lab/cluster/kubelet.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { signal } from "../wait.ts";
+import { signal } from "../../world/wait.ts";
 
 // What the other files of this folder stand on: the node of our tests without a tunnel in between.
 const cluster = useCluster();

@@ -9,7 +9,8 @@ import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manif
 import { BUILT_IN } from "../../../src/crds/operations/catalog.ts";
 import { DEBUG_MODES, type DebugMode } from "../../../src/crds/operations/debug.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { WITH_DEBUG } from "../installed.ts";
+import { WITH_DEBUG } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import {
   condition,
   DEPLOYMENT_ID,
@@ -19,7 +20,6 @@ import {
   type RunningOperator,
   SHOP,
 } from "../operator/operator-world.ts";
-import { eventually, signal } from "../wait.ts";
 import { askSession, CLIENT_KEY, DEBUG_NAMESPACE, debugWorld, session, setStatus } from "./debug-world.ts";
 
 const cluster = useCluster({ holds: WITH_DEBUG });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { eventually } from "../wait.ts";
+import { eventually } from "../../world/wait.ts";
 import { DEBUG_NAMESPACE } from "./debug-world.ts";
 
 // A customer's own policy on what may run in a container. No kubelet runs: what passes admission fails at the pod's host.

@@ -14,8 +14,8 @@ import {
   openNamespaceToDebug,
 } from "../../../src/crds/manifests/installation.ts";
 import type { RunningPlatform } from "../../../src/platform/server.ts";
+import { signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
-import { signal } from "../wait.ts";
 
 /** Settings of the installation under test: all four modes. */
 const MODES = "logs,read,exec,port-forward";

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { eventually } from "../wait.ts";
+import { eventually } from "../../world/wait.ts";
 
 /** A child whose two outputs are kept. */
 export class Typed {

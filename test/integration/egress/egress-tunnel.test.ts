@@ -3,10 +3,10 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sentFields } from "../../../scripts/generate/egress/egress.ts";
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { TUNNEL_ROUTES } from "../../../src/tunnel/kernel/routes.ts";
+import { WITH_DEBUG } from "../../world/installation.ts";
+import { eventually } from "../../world/wait.ts";
 import { openSession } from "../debug/engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "../debug/tunnel-world.ts";
-import { WITH_DEBUG } from "../installed.ts";
-import { eventually } from "../wait.ts";
 import { CapturedFields } from "./captured.ts";
 
 // Compares docs/data-that-leaves.md with what the tunnel sends in a session from its beginning to its end.

@@ -1,9 +1,9 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { type DynamicObject, type Resource, resources } from "../../../src/kube/objects/resource.ts";
+import { signal } from "../../world/wait.ts";
 import { SHOP } from "../agent/agent-world.ts";
 import { installMetricsApi, podMetrics } from "../metrics-api.ts";
-import { signal } from "../wait.ts";
 
 type Object_ = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { signal } from "../wait.ts";
+import { signal } from "../../world/wait.ts";
 
 // A kubeconfig as cloud providers write it: it holds no token, but names a program that prints one.
 

@@ -11,7 +11,7 @@ import { type Cluster, startCluster } from "../../../lab/cluster/cluster.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 
 // Connections that only a kubeconfig can configure: OIDC, and a SOCKS proxy.
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KeptCluster } from "../../../lab/cluster/kept-cluster.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
-import { INSTALLED, WITH_MACHINES } from "../installed.ts";
-import { signal } from "../wait.ts";
+import { INSTALLED, WITH_MACHINES } from "../../world/installation.ts";
+import { signal } from "../../world/wait.ts";
 
 // A test file must find the cluster as if it were the first one, whatever the file before has left.
 

@@ -18,7 +18,7 @@ import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
 import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";
-import { PATIENT_LEASE } from "../wait.ts";
+import { PATIENT_LEASE } from "../../world/wait.ts";
 import { type End, HostilePlatform, type Wanted } from "./hostile-platform.ts";
 
 const SCALE = "kubernetes/scale";

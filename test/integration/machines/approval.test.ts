@@ -5,9 +5,9 @@ import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
-import { WITH_MACHINES } from "../installed.ts";
+import { WITH_MACHINES } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { condition, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator } from "../operator/operator-world.ts";
-import { eventually, signal } from "../wait.ts";
 
 // The operator judges drains that the platform asks for, on a real API server with its policies.
 

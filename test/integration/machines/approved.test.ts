@@ -7,8 +7,8 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
-import { INSTALLED } from "../installed.ts";
-import { PATIENT_LEASE, signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { PATIENT_LEASE, signal } from "../../world/wait.ts";
 import { DrainWorld, GRANTS, reasonOf } from "./drain-world.ts";
 
 const cluster = useCluster({ controllers: true, kwok: { nodes: 1 }, holds: INSTALLED });

@@ -10,7 +10,7 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { loadMachinesConfig } from "../../../src/machine-controller/kernel/config.ts";
 import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
-import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
 
 export const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
 export const SHOP = "shop";

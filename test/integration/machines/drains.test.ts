@@ -7,7 +7,7 @@ import { fullOnly } from "../../../src/base/testing/full.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
-import { eventually, SHORT_LEASE, signal } from "../wait.ts";
+import { eventually, SHORT_LEASE, signal } from "../../world/wait.ts";
 import { DrainWorld, GRANTS, type PodObject, reasonOf, SHOP, SYSTEM } from "./drain-world.ts";
 
 const NODES = ["node-1", "node-2"];

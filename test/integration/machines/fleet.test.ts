@@ -7,7 +7,7 @@ import { fullOnly } from "../../../src/base/testing/full.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import type { MachineDrain } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { signal } from "../wait.ts";
+import { signal } from "../../world/wait.ts";
 import { DrainWorld, type NodeObject, SHOP } from "./drain-world.ts";
 import { DRAINED, ELSEWHERE, FIRST_NODES, FREE, HELD, localPods, PACED, REPLICAS, seedFleet } from "./fleet.ts";
 import { type Asked, askedIn, auditOf, FleetWatch } from "./fleet-watch.ts";

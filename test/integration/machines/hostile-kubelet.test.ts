@@ -11,7 +11,7 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { loadKubeconfig } from "../../../src/kube/client/kubeconfig.ts";
 import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { wrap } from "../../../src/kube/objects/der.ts";
-import { eventually } from "../wait.ts";
+import { eventually } from "../../world/wait.ts";
 
 // A kubelet speaks protobuf, in which the API server takes any number for a time.
 

@@ -6,8 +6,8 @@ import { productProcess } from "../../../lab/product-process.ts";
 import { createClient } from "../../../src/api-client/client.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import type { AgentWorld } from "../agent/agent-world.ts";
-import { eventually, signal } from "../wait.ts";
 
 export interface Reply {
   readonly status: number;

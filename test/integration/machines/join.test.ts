@@ -17,10 +17,10 @@ import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-role
 import { JOIN_ROUTES } from "../../../src/join/kernel/routes.ts";
 import { Box } from "../../../src/join/testing/box.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
+import { WITH_MACHINES } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
 import { CapturedFields } from "../egress/captured.ts";
-import { WITH_MACHINES } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
 import { type AskOptions, JoinServers, joinStringOf, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 
 // Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the

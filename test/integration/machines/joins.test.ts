@@ -11,8 +11,8 @@ import { type MachinePool, machinePools } from "../../../src/crds/kinds/machine-
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { certificateSigningRequests } from "../../../src/machine-controller/joins/signing-requests.ts";
-import { WITH_MACHINES } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
+import { WITH_MACHINES } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { DrainWorld, GRANTS } from "./drain-world.ts";
 
 // Real: the API server, its signer, the machine controller, kubectl. By hand: the join server's object, and the kubelet.

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
+import { WITH_MACHINES } from "../../world/installation.ts";
 import { MACHINE_ATTACKS } from "../admission/machine-attacks.ts";
 import { MACHINE_PASSAGES } from "../admission/machine-passages.ts";
 import { setMachineScene } from "../admission/machine-scene.ts";
 import { APPROVER, JOIN, ours, type Who } from "../admission/machine-writes.ts";
 import { inForce, testPassages, testRefusals, useTyping } from "../attacks.ts";
-import { WITH_MACHINES } from "../installed.ts";
 
 // None of our processes runs. An attacker has the credentials of one account and types any command.
 

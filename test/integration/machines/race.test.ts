@@ -6,9 +6,9 @@ import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-
 import { installation, openMachines, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import { startPlatform } from "../../../src/platform/server.ts";
 import { findPostgres } from "../../../src/platform/testing/postgres.ts";
+import { WITH_MACHINES } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
-import { WITH_MACHINES } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
 import { JoinServers, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 import { Replicas } from "./replicas.ts";
 

@@ -5,7 +5,7 @@ import { productProcess } from "../../../lab/product-process.ts";
 import { DEFAULT_NAMES, MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 
 const { systemNamespace: SYSTEM } = DEFAULT_NAMES;
 

@@ -13,9 +13,9 @@ import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-role
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { judgeNodeRequest } from "../../../src/kube/objects/node-request.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
 import { DrainWorld, GRANTS } from "./drain-world.ts";
 
 // Real: platform, agent, operator, machine controller, the API server and its signer. By hand: what the join server does

@@ -6,7 +6,7 @@ import { AUTO_ACCOUNT, DEFAULT_NAMES, grantAccount } from "../../../src/crds/gro
 import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
 import {
   APPROVER,

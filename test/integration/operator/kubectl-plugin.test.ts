@@ -11,8 +11,8 @@ import { PROGRAM } from "../../../scripts/packages/package-table.ts";
 import { grantAccount } from "../../../src/crds/group.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { rollouts } from "../../../src/crds/kinds/rollout.ts";
-import { INSTALLED } from "../installed.ts";
-import { signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { signal } from "../../world/wait.ts";
 import {
   APPROVER,
   DEPLOYMENT_ID,

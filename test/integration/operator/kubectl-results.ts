@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
-import { eventually } from "../wait.ts";
+import { eventually } from "../../world/wait.ts";
 
 export function allowed({ code, stderr }: KubectlResult): void {
   expect(code, stderr).toBe(0);

@@ -4,8 +4,8 @@ import { DEFAULT_NAMES, EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } f
 import { lentBinding } from "../../../src/crds/kinds/lending.ts";
 import { openCluster } from "../../../src/crds/manifests/installation.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { allowed } from "./kubectl-results.ts";
 import { GRANTS, OperatorWorld } from "./operator-world.ts";
 

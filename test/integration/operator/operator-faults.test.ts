@@ -9,7 +9,7 @@ import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-g
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { claimDigest } from "../../../src/operator/gate/gate.ts";
 import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { eventually, SHORT_LEASE, signal } from "../wait.ts";
+import { eventually, SHORT_LEASE, signal } from "../../world/wait.ts";
 import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true, isOwn: true });

@@ -19,7 +19,7 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
 import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
-import { eventually, PATIENT_LEASE, signal } from "../wait.ts";
+import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
 
 export const GRANTS = "sallyport-grants";
 export const SHOP = "shop";

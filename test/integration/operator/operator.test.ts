@@ -5,8 +5,8 @@ import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-g
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true, holds: INSTALLED });

@@ -8,8 +8,8 @@ import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { readEnabledPlugins } from "../../../src/plugins/enabled-plugins.ts";
-import { INSTALLED } from "../installed.ts";
-import { signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { signal } from "../../world/wait.ts";
 import { condition, metric, OperatorWorld, type RunningOperator, SHOP } from "./operator-world.ts";
 
 const DEPLOYMENTS = { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "patch"] };

@@ -4,7 +4,7 @@ import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { AUTO_ACCOUNT, DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { bindingLine, lentBinding } from "../../../src/crds/kinds/lending.ts";
-import { INSTALLED } from "../installed.ts";
+import { INSTALLED } from "../../world/installation.ts";
 import { useTerminal } from "../typed/terminal.ts";
 import { allowed, eventuallyAllowed, eventuallyRefused, refused } from "./kubectl-results.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";

@@ -5,8 +5,8 @@ import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { openReleases } from "../../../src/crds/manifests/installation.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 // The chart's `admission.mode=validating-only` on an API server that could stamp: without the stamping policies, and

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { NAMESPACED_KINDS } from "../../../src/cli/engineer/plugin/resource-names.ts";
-import { INSTALLED } from "../installed.ts";
+import { INSTALLED } from "../../world/installation.ts";
 
 // `sallyport plugin test` of the example, as its author types it, on a real API server.
 

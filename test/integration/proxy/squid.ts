@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import { packageProblem } from "../../../lab/debian-package.ts";
-import { eventually } from "../wait.ts";
+import { eventually } from "../../world/wait.ts";
 
 const HELPER = "/usr/lib/squid/basic_ncsa_auth";
 

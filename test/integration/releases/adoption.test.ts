@@ -7,7 +7,7 @@ import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL, RELEASE_FIELD_MANAGER } from "../.
 import { READS_NOTHING } from "../../../src/crds/released/may-read.ts";
 import type { Intent, RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
 import { backward, type Contents, forward } from "../../../src/operator/rollouts/machine/intent.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // What the customer lets a release have that the customer has made, and what the API server itself refuses.

@@ -11,8 +11,8 @@ import {
   APPLYSET_TOOLING,
   applySetId,
 } from "../../../src/crds/release-names.ts";
+import { signal } from "../../world/wait.ts";
 import { type Attack, inForce, testRefusals, useTyping } from "../attacks.ts";
-import { signal } from "../wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // What a release installs is a set whose parent is the ManagedDeployment (KEP-3659), as kubectl understands it.

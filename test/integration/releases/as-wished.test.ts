@@ -9,7 +9,7 @@ import { RELEASE_FIELD_MANAGER } from "../../../src/crds/release-names.ts";
 import { isAsWished } from "../../../src/operator/rollouts/hands/fields/as-wished.ts";
 import { differences } from "../../../src/operator/rollouts/hands/fields/difference.ts";
 import type { LiveObject } from "../../../src/operator/rollouts/hands/release-api.ts";
-import { signal } from "../wait.ts";
+import { signal } from "../../world/wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // What the operator takes to be as the release wishes it, beside what the API server does with an apply.

@@ -9,7 +9,7 @@ import { type Connection, connect, type WireRequest } from "../../../src/kube/cl
 import { type Comparison, driftOf } from "../../../src/operator/rollouts/drift/drift.ts";
 import { MemberLooks } from "../../../src/operator/rollouts/drift/member-looks.ts";
 import type { Override } from "../../../src/operator/rollouts/give-way.ts";
-import { signal } from "../wait.ts";
+import { signal } from "../../world/wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // What the operator sees of drift on a real API server, which alone says who owns a field, with the rights that it has.

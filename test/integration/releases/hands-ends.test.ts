@@ -4,7 +4,7 @@ import { isFull } from "../../../src/base/testing/full.ts";
 import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
 import { RELEASE_FIELD_MANAGER, rolloutAccount } from "../../../src/crds/release-names.ts";
 import type { Intent, Pruned, RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { configMap, deployment, type Live, member, useHands } from "./hands-world.ts";
 
 // What a release leaves, takes back and lets go, and that a crash at any point of it changes nothing.

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
 import type { WaveHealth } from "../../../src/operator/rollouts/hands/hands.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // Whether a wave has come up, on a real API server with its controllers. The clock is moved, the pods' times are true.

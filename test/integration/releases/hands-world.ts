@@ -15,7 +15,7 @@ import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
 import { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { RELEASE_KINDS, refOf } from "../../../src/operator/rollouts/release-rules.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 
 const GRANTS = DEFAULT_NAMES.grantsNamespace;
 const PLANS = "sallyport-plan-accounts";

@@ -4,7 +4,7 @@ import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts
 import type { WireRequest } from "../../../src/kube/client/connection.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { PROBE } from "../../../src/operator/rollouts/hands/planning/dry-run-proof.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { configMap, type DeploymentOptions, deployment, member, useHands } from "./hands-world.ts";
 
 const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });

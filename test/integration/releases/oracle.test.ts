@@ -4,7 +4,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { APPLYSET_LABEL } from "../../../src/crds/release-names.ts";
 import type { RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { configMap, member, useHands } from "./hands-world.ts";
 
 // Another program that applies and prunes sets of objects by KEP-3659 is given the same contents: kubectl.

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
+import { WITH_RELEASES } from "../../world/installation.ts";
+import { eventually } from "../../world/wait.ts";
 import { OBJECT_ATTACKS } from "../admission/object-attacks.ts";
 import { POD_ATTACKS } from "../admission/pod-attacks.ts";
 import { RELEASE_PASSAGES } from "../admission/release-passages.ts";
@@ -9,9 +11,7 @@ import { bound, ONCALL, RBAC, role, setReleaseScene, user } from "../admission/r
 import { BINDINGS, binding, create, DIGEST, type Lent, say, type Who } from "../admission/release-writes.ts";
 import { WORD_ATTACKS } from "../admission/word-attacks.ts";
 import { inForce, testPassages, testRefusals, useTyping } from "../attacks.ts";
-import { WITH_RELEASES } from "../installed.ts";
 import { APPROVER, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
-import { eventually } from "../wait.ts";
 import { PLAN, ROLLOUT_RUN, ROLLOUT_UID } from "./released-objects.ts";
 
 // Neither agent nor operator runs. An attacker has the credentials of one account, which has every right, and types any

@@ -9,9 +9,9 @@ import type { ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../src/operator/rollouts/release-rules.ts";
-import { INSTALLED } from "../installed.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
-import { eventually, signal } from "../wait.ts";
 import {
   REGISTRY,
   type Released,

@@ -14,8 +14,8 @@ import {
   openNamespaceToReleases,
   openReleases,
 } from "../../../src/crds/manifests/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "../agent/agent-world.ts";
-import { eventually, signal } from "../wait.ts";
 
 const RELEASES_ON = { SALLYPORT_RELEASES_ENABLED: "true" };
 

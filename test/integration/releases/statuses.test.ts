@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../src/contract/deployments/deployment-state.ts";
-import { WITH_RELEASES } from "../installed.ts";
+import { WITH_RELEASES } from "../../world/installation.ts";
 import { container, frozen, manifests, postgres, StatusesWorld } from "./statuses-world.ts";
 
 // Each status of a deployment, reached with the platform, the agent, the operator, an API server, its controllers and its

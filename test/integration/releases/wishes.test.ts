@@ -11,11 +11,11 @@ import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { RELEASE_CONTENT, type ReleaseContent, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutStatus, rollouts } from "../../../src/crds/kinds/rollout.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
 import { CapturedFields, covers } from "../egress/captured.ts";
 import { RELEASE_FIELDS } from "../egress/release-fields.ts";
-import { INSTALLED } from "../installed.ts";
-import { eventually, signal } from "../wait.ts";
 
 // The agent's half of a release on a real platform and a real API server. The test is the operator: it writes the status of
 // rollouts. Their objects are never applied, so a stand-in makes them.

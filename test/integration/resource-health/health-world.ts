@@ -3,9 +3,9 @@ import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { syncRoutes } from "../../../src/contract/deployments/sync.ts";
 import type { BodyOf } from "../../../src/contract/wire/route.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
-import { INSTALLED } from "../installed.ts";
-import { signal } from "../wait.ts";
 
 export type Report = BodyOf<(typeof syncRoutes)["reconcile"]>;
 

@@ -6,7 +6,7 @@ import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
-import { eventually, signal } from "../wait.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import type { Rule } from "./rule.ts";
 
 /** What happens to a command that the customer lets run by itself, while the rule is missing. */

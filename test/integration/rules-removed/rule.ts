@@ -7,7 +7,7 @@ import {
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import type { KubeObject, Resource } from "../../../src/kube/objects/resource.ts";
-import { signal } from "../wait.ts";
+import { signal } from "../../world/wait.ts";
 
 /** One rule in docs/permissions.md of the agent or the operator. */
 export interface Rule {

@@ -7,7 +7,7 @@ import { openDatabase } from "../../../../src/platform/database/open.ts";
 import { type RunningPlatform, startPlatform } from "../../../../src/platform/server.ts";
 import { dumped } from "../../../../src/platform/testing/dump.ts";
 import { findPostgres, type TestPostgres } from "../../../../src/platform/testing/postgres.ts";
-import { signal } from "../../wait.ts";
+import { signal } from "../../../world/wait.ts";
 
 const SEALING_KEY = "5a".repeat(32);
 

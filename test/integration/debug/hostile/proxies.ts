@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../../../world/wait.ts";
 import { outerAddress, PrivateTls } from "../../proxy/private-tls.ts";
 import { Squid, squidProblem } from "../../proxy/squid.ts";
-import { eventually } from "../../wait.ts";
 import { openSession } from "../engineer.ts";
 import type { TunnelWorld } from "../tunnel-world.ts";
 import type { PlatformProcesses } from "./platform-processes.ts";
