@@ -10,8 +10,10 @@ import { installationChecks } from "../../src/cli/check/installation-check.ts";
 import { DEFAULT_NAMES, type InstallationNames } from "../../src/crds/group.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
 import { expand, Replay, type Suite } from "../integration/access-grants/replay.ts";
-import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../integration/agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../integration/agent/agent-world.ts";
 import { has, kubernetes } from "../versions/lacking.ts";
+import { SHOP } from "../world/people.ts";
+import type { Running } from "../world/processes.ts";
 import { eventually, signal } from "../world/wait.ts";
 import { envOf, type Helm, podOf, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
 

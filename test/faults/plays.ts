@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { sleep, systemClock } from "../../src/base/clock.ts";
+import { SHOP } from "../world/people.ts";
 import { persist } from "./persist.ts";
 import { Chance } from "./random.ts";
 import { Story } from "./story.ts";
 import type { Witness } from "./witness.ts";
-import { SHOP, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** Stories under way at any time. */
 const AT_ONCE = 8;

@@ -6,10 +6,11 @@ import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants, FINAL_GRANT_STATES } from "../../src/crds/kinds/access-grant.ts";
 import { ApiError as KubeError } from "../../src/kube/client/api-error.ts";
 import { type KubeObject, type NewObject, resources } from "../../src/kube/objects/resource.ts";
+import { GRANTS, SHOP } from "../world/people.ts";
 import { persist } from "./persist.ts";
 import type { Chance } from "./random.ts";
 import type { Witness } from "./witness.ts";
-import { GRANTS, SHOP, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 export type PlanLine = {
   readonly command: string;

@@ -3,11 +3,12 @@ import type { Command } from "../../src/contract/operations/commands.ts";
 import { GRANT_UID_LABEL, grantAccount, objectName } from "../../src/crds/group.ts";
 import type { OperationInvocation } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
+import { GRANTS, SHOP } from "../world/people.ts";
 import { type Change, changesIn } from "./audit.ts";
 import { persist } from "./persist.ts";
 import type { PlanLine, Story } from "./story.ts";
 import type { Witness } from "./witness.ts";
-import { GRANTS, SHOP, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** How often each end was seen, by the invocation's state, or by what there was in its place. */
 export type Tally = Record<string, number>;

@@ -9,7 +9,8 @@ import { Informer } from "../../src/kube/cache/informer.ts";
 import type { Client } from "../../src/kube/client/client.ts";
 import type { KubeObject } from "../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../src/kube/projection/projection.ts";
-import { GRANTS, type World } from "./world.ts";
+import { GRANTS } from "../world/people.ts";
+import type { World } from "./world.ts";
 
 /** Steps of the protocol between agent and operator, as a watch shows them. */
 export const MOMENTS = [

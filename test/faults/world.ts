@@ -9,16 +9,11 @@ import { type Client as Api, createClient } from "../../src/api-client/client.ts
 import { systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
-import { defaultPolicy } from "../../src/crds/manifests/default-policy.ts";
-import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
-import { Client } from "../../src/kube/client/client.ts";
-import { connect } from "../../src/kube/client/connection.ts";
+import type { Client } from "../../src/kube/client/client.ts";
+import { customersRules, install } from "../world/installation.ts";
+import { People, SHOP, SYSTEM } from "../world/people.ts";
+import type { Environment } from "../world/processes.ts";
 import { TestProcess } from "./test-process.ts";
-
-export const GRANTS = DEFAULT_NAMES.grantsNamespace;
-export const SYSTEM = DEFAULT_NAMES.systemNamespace;
-export const SHOP = "shop";
-export const APPROVER = "robin@customer.example";
 
 /** The API server's audit log of changes to workloads, with the body of each request. */
 const AUDIT_POLICY = {
@@ -60,7 +55,6 @@ export interface World {
 }
 
 export type ProcessName = "agent" | "operator" | "platform" | "apiserver";
-export type Environment = Readonly<Record<string, string>>;
 
 export interface WorldOptions {
   readonly folder: string;
@@ -116,12 +110,7 @@ export async function startWorld(
   const engineerKey = await readFile(vendor.keyFiles.engineer, "utf8");
   const engineer = createClient({ baseUrl: vendor.url, credential: engineerKey, userAgent: "engineer", retries: 0 });
   stack.defer(() => engineer.close());
-  const clientFor = async (kubeconfig: string): Promise<Client> => {
-    // A proxy of this machine cannot reach our own loopback address.
-    const connection = await connect({ kubeconfig, environment: {} });
-    stack.defer(() => connection.close());
-    return new Client(connection);
-  };
+  const people = stack.use(new People(cluster));
   return {
     folder,
     cluster,
@@ -130,8 +119,8 @@ export async function startWorld(
     project: vendor.project,
     auditLog: join(folder, "logs", "audit.log"),
     engineer,
-    admin: await clientFor(cluster.adminKubeconfig),
-    approver: await clientFor(cluster.kubeconfigFor({ user: APPROVER })),
+    admin: await people.admin(),
+    approver: await people.approver(),
     processes: {
       platform: await make("platform"),
       agent: await make("agent"),
@@ -159,10 +148,7 @@ async function startCustomer(folder: string, stack: AsyncDisposableStack, signal
     signal,
   );
   stack.defer(() => cluster.stop());
-  const { crds, rbac, policies } = installation();
-  await cluster.apply([...crds, ...rbac], signal);
-  await cluster.apply([...policies, namespace(SHOP), ...openNamespace(SHOP), approvers()], signal);
-  await cluster.apply([defaultPolicy(DEFAULT_NAMES, { "read-only": "auto" })], signal);
+  await install(cluster, { more: customersRules() }, signal);
   return cluster;
 }
 
@@ -172,18 +158,4 @@ async function seedVendor(folder: string, signal: AbortSignal) {
   const vendor = await startVendor(folder, { port, rateLimits: false }, systemClock, silentLogger, signal);
   await vendor.stop();
   return { ...vendor, port };
-}
-
-function namespace(name: string) {
-  return { apiVersion: "v1", kind: "Namespace", metadata: { name } };
-}
-
-function approvers() {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name: "approvers", namespace: GRANTS },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-approver" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
-  };
 }

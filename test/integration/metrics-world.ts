@@ -8,7 +8,10 @@ import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-gran
 import { openDebugSessions, openMachines, openNamespaceToDebug } from "../../src/crds/manifests/installation.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
 import { TestProcess } from "../faults/test-process.ts";
-import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { startWorld, type World } from "../faults/world.ts";
+import { workload } from "../world/installation.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
+import { askToScale } from "../world/platform.ts";
 import { eventually, signal } from "../world/wait.ts";
 import { PrometheusServer, type Target } from "./prometheus-server.ts";
 
@@ -56,11 +59,10 @@ export async function startMetricsWorld(
   const world = await startWorld({ folder, env }, stack, stop);
   const second = await world.another("operator", "operator-b");
   const { agent, operator, platform } = world.processes;
-  await world.cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP)]);
-  await world.cluster.apply(openMachines());
+  await world.cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP), ...openMachines()]);
   const [tunnel, join, machines] = await makeOthers(world, stack);
   const processes = [platform, agent, operator, second, tunnel, join, machines];
-  await world.admin.create(resources.deployments, deployment(), signal());
+  await world.admin.create(resources.deployments, workload(WORKLOAD), signal());
   for (const each of processes) each.start(stop);
   await Promise.all(processes.map((each) => each.kept(signal())));
   const target = (job: string, scraped: TestProcess): Target => ({
@@ -104,14 +106,7 @@ export async function startMetricsWorld(
     processes,
     targets,
     prometheus,
-    async ask(replicas) {
-      const params = { namespace: SHOP, kind: "deployment", name: WORKLOAD, replicas };
-      const commands = [{ command: "kubernetes/scale", summary: `to ${replicas}`, params }];
-      const plan = { deploymentId: world.deploymentId, remediationPlanId: `to-${replicas}`, title: "Scale the shop" };
-      const { id } = await world.engineer.accessRequests.create({ body: { ...plan, commands } }, signal());
-      await world.engineer.accessRequests.queue({ params: { id } }, signal());
-      return id;
-    },
+    ask: async (replicas) => (await askToScale(world, replicas, WORKLOAD)).id,
     async approve(id) {
       await decide(id, { approvedForMinutes: 5 });
       await eventually(
@@ -159,15 +154,4 @@ async function makeOthers(
     }),
     await make("machine-controller", "machines", {}),
   ];
-}
-
-function deployment() {
-  const labels = { app: WORKLOAD };
-  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: WORKLOAD, namespace: SHOP },
-    spec: { replicas: 1, selector: { matchLabels: labels }, template },
-  };
 }

@@ -17,7 +17,8 @@ import { loadOperatorConfig } from "../../src/operator/kernel/config.ts";
 import { runOperator } from "../../src/operator/operator.ts";
 import { readPlatformConfig } from "../../src/platform/platform-config.ts";
 import { startPlatform } from "../../src/platform/server.ts";
-import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { startWorld, type World } from "../faults/world.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { PushedClock } from "./platform-away-clock.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { SHOP } from "../faults/world.ts";
+import { SHOP } from "../world/people.ts";
 import type { Canaries } from "./secrets-canaries.ts";
 
 // A customer's workload with a secret in every place in which people put them.

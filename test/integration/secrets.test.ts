@@ -12,7 +12,8 @@ import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../src/
 import { managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import { operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
-import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { startWorld, type World } from "../faults/world.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { Canaries, ChattyKubelet } from "./secrets-canaries.ts";
 import { chatter, leakyObjects } from "./secrets-workload.ts";
 

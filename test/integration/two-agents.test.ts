@@ -10,7 +10,8 @@ import { type OperationInvocation, operationInvocations } from "../../src/crds/k
 import { type DynamicObject, type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { changesIn } from "../faults/audit.ts";
 import type { TestProcess } from "../faults/test-process.ts";
-import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { startWorld, type World } from "../faults/world.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 
 const WORKLOAD = "web";
 const stack = new AsyncDisposableStack();

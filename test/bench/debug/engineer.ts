@@ -2,9 +2,10 @@ import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { DebugMode } from "../../../src/contract/debug-sessions/debug-sessions.ts";
+import { APPROVER, SHOP } from "../../world/people.ts";
 import { ask } from "../platform/ask.ts";
 import { Typed } from "./typed.ts";
-import { APPROVER, type DebugWorld, SHOP } from "./world.ts";
+import type { DebugWorld } from "./world.ts";
 
 const REASON = "500s since 14:02";
 

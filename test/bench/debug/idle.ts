@@ -17,12 +17,13 @@ import { serveRelay } from "../../../src/debug-link/relay-loop.ts";
 import { newSessionKey, type SessionKey } from "../../../src/debug-link/session-key.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { connect } from "../../../src/kube/client/connection.ts";
+import { SHOP } from "../../world/people.ts";
 import { mib } from "../agent/options.ts";
 import { usageOf } from "../agent/usage.ts";
 import type { Row } from "../table.ts";
 import type { DebugOptions } from "./options.ts";
 import { startPlainRelay } from "./plain-relay.ts";
-import { type DebugCluster, DIRECT_ACCOUNT, SHOP, startTunnel } from "./world.ts";
+import { type DebugCluster, DIRECT_ACCOUNT, startTunnel } from "./world.ts";
 
 const STREAMS = 3;
 const GOAL_MIB = 250;

@@ -7,9 +7,10 @@ import { ProgramsError, sourceRecipe } from "../../../lab/cluster/go-build.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import { ensureRecipe } from "../../../lab/cluster/programs.ts";
 import { newSessionKey } from "../../../src/debug-link/session-key.ts";
+import { SHOP } from "../../world/people.ts";
 import { running } from "../running.ts";
 import { type Piped, Typed } from "./typed.ts";
-import { type DebugCluster, DIRECT_ACCOUNT, SHOP } from "./world.ts";
+import { type DebugCluster, DIRECT_ACCOUNT } from "./world.ts";
 
 type Say = (line: string) => void;
 

@@ -1,6 +1,7 @@
 import { startCluster } from "../../../lab/cluster/cluster.ts";
 import { MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
-import { DrainWorld, GRANTS } from "../../integration/machines/drain-world.ts";
+import { DrainWorld } from "../../integration/machines/drain-world.ts";
+import { GRANTS } from "../../world/people.ts";
 import type { Row } from "../table.ts";
 import { inPod, measured } from "./in-pod.ts";
 

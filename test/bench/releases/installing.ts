@@ -1,6 +1,7 @@
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
+import { SHOP } from "../../world/people.ts";
 import { type Row, spread } from "../table.ts";
-import { mixedResources, rendered, SHOP, withMinReady } from "./objects.ts";
+import { mixedResources, rendered, withMinReady } from "./objects.ts";
 import type { ReleasesOptions } from "./options.ts";
 import { type Course, DEPLOYMENT_ID, type ReleaseWorld } from "./world.ts";
 

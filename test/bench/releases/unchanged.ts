@@ -2,9 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { helmProgram, runHelm } from "../../chart/helm.ts";
+import { SHOP } from "../../world/people.ts";
 import { type Row, spread } from "../table.ts";
 import { told } from "./installing.ts";
-import { mixedResources, rendered, SHOP } from "./objects.ts";
+import { mixedResources, rendered } from "./objects.ts";
 import type { ReleasesOptions } from "./options.ts";
 import { DEPLOYMENT_ID, type ReleaseWorld } from "./world.ts";
 

@@ -12,12 +12,12 @@ import type { Client } from "../../../src/kube/client/client.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../../src/kube/projection/projection.ts";
 import { findPostgres } from "../../../src/platform/testing/postgres.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { inPod } from "../machines/in-pod.ts";
 import { ask } from "../platform/ask.ts";
 import { type Fleet, fleet } from "../platform/health.ts";
-import { SHOP } from "./objects.ts";
 import { SlowLink } from "./slow-link.ts";
-import { adminOf, GRANTS, releaseCluster } from "./world.ts";
+import { adminOf, releaseCluster } from "./world.ts";
 
 const CHANNEL = "production";
 const POLL_MS = 100;

@@ -23,8 +23,9 @@ import { Client } from "../../../src/kube/client/client.ts";
 import { connect } from "../../../src/kube/client/connection.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../../src/kube/projection/projection.ts";
+import { SHOP } from "../../world/people.ts";
 import { inPod } from "../machines/in-pod.ts";
-import { releaseIdOf, SHOP } from "./objects.ts";
+import { releaseIdOf } from "./objects.ts";
 
 export const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 export const DEPLOYMENT_ID = `dep_${"0".repeat(27)}1`;

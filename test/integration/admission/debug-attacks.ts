@@ -1,7 +1,7 @@
 import { DEBUG_SESSION_LABEL, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import type { Attack, Passage, Stamp } from "../attacks.ts";
 import { DEBUG_NAMESPACE, ONCALL } from "../debug/debug-world.ts";
-import { GRANTS, SHOP } from "../operator/operator-world.ts";
 import {
   ACCOUNT,
   account,

@@ -1,6 +1,7 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
-import { askSession, DEBUG_NAMESPACE, ONCALL, openToDebug, setStatus, systemNamespace } from "../debug/debug-world.ts";
-import { type OperatorWorld, SHOP } from "../operator/operator-world.ts";
+import { SHOP, SYSTEM } from "../../world/people.ts";
+import { askSession, DEBUG_NAMESPACE, ONCALL, openToDebug, setStatus } from "../debug/debug-world.ts";
+import type { OperatorWorld } from "../operator/operator-world.ts";
 import { ACCOUNT, account, hours, OPEN, PENDING, type Who } from "./debug-writes.ts";
 
 /** One session is open, one waits. Each account of a session has every right. Returns the credentials of everybody. */
@@ -35,8 +36,8 @@ export async function setDebugScene(cluster: Cluster, world: OperatorWorld): Pro
   await setStatus(world, open, { state: "Open", openedAt, until: hours(0.5), account: ACCOUNT });
   return {
     operator: world.operatorKubeconfig,
-    agent: await cluster.kubeconfigForServiceAccount(systemNamespace, "sallyport-agent"),
-    tunnel: await cluster.kubeconfigForServiceAccount(systemNamespace, "sallyport-tunnel"),
+    agent: await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-agent"),
+    tunnel: await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-tunnel"),
     session: await cluster.kubeconfigForServiceAccount(DEBUG_NAMESPACE, ACCOUNT),
     oncall: cluster.kubeconfigFor({ user: ONCALL }),
   };

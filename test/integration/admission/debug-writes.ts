@@ -1,6 +1,6 @@
 import { DEBUG_SESSION_LABEL, debugAccount, objectName } from "../../../src/crds/group.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { DEBUG_NAMESPACE, sessionObject } from "../debug/debug-world.ts";
-import { GRANTS, SHOP } from "../operator/operator-world.ts";
 
 // What attackers write about debug sessions, and the objects that they write it about.
 

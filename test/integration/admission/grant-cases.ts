@@ -1,7 +1,8 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { DEFAULT_NAMES, grantAccount, objectName } from "../../../src/crds/group.ts";
+import { GRANTS } from "../../world/people.ts";
 import type { Attack, Passage } from "../attacks.ts";
-import { DEPLOYMENT_ID, GRANTS } from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 import { account, binding, create } from "./release-writes.ts";
 
 // Policies whose full proofs are no tables: cluster-operations, apply-set and those of the lenders.

@@ -1,6 +1,6 @@
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
+import { SHOP } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
-import { SHOP } from "../operator/operator-world.ts";
 import { MEMBER, released } from "../releases/released-objects.ts";
 import {
   acrossDeployments,

@@ -1,5 +1,5 @@
+import { SHOP } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
-import { SHOP } from "../operator/operator-world.ts";
 import { released, releasedDeployment, securedContainer } from "../releases/released-objects.ts";
 import {
   ACCOUNTS,

@@ -1,6 +1,6 @@
 import { ROLLOUT_UID_LABEL, rolloutAccount } from "../../../src/crds/release-names.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import type { Passage } from "../attacks.ts";
-import { GRANTS, SHOP } from "../operator/operator-world.ts";
 import { MEMBER, ownerOf, PLAN, ROLLOUT_RUN, released, releasedDeployment } from "../releases/released-objects.ts";
 import {
   account,

@@ -1,8 +1,8 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { openCluster, openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
+import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
 import type { Stamp } from "../attacks.ts";
-import { APPROVER, GRANTS, SHOP } from "../operator/operator-world.ts";
 import { MEMBER, PLAN, REGISTRY, ROLLOUT_RUN, released, releasedDeployment } from "../releases/released-objects.ts";
 import {
   account,

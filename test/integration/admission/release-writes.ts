@@ -1,7 +1,8 @@
 import { EXPIRES_AT_ANNOTATION } from "../../../src/crds/group.ts";
 import { APPLYSET_LABEL, applySetId, DEPLOYMENT_ID_LABEL, ROLLOUT_UID_LABEL } from "../../../src/crds/release-names.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
-import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 import { ROLLOUT_RUN, ROLLOUT_UID, releasedDeployment } from "../releases/released-objects.ts";
 
 // What attackers of releases write, and the objects that they write it about.

@@ -1,7 +1,8 @@
 import { RELEASES_NAMESPACE } from "../../../src/crds/group.ts";
 import { NONCE_KEY, RELEASE_SECRET_PREFIX } from "../../../src/crds/release-secret.ts";
+import { SHOP } from "../../world/people.ts";
 import type { Attack, Passage } from "../attacks.ts";
-import { DEPLOYMENT_ID, SHOP } from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 import { MEMBER, releasedDeployment } from "../releases/released-objects.ts";
 
 // What a stolen agent, or the account of a rollout, may not do with Secrets.

@@ -1,6 +1,6 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
-import { GRANTS, SHOP } from "../operator/operator-world.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { MEMBER, ROLLOUT_RUN } from "../releases/released-objects.ts";
 import { copied, left, secret, type Who } from "./secret-attacks.ts";
 

@@ -1,7 +1,7 @@
 import { GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { planAccount, ROLLOUT_UID_LABEL, rolloutAccount } from "../../../src/crds/release-names.ts";
+import { GRANTS } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
-import { GRANTS } from "../operator/operator-world.ts";
 import { ownerOf, ROLLOUT_UID } from "../releases/released-objects.ts";
 import {
   account,

@@ -7,8 +7,10 @@ import { type ManagedDeployment, managedDeployments } from "../../../src/crds/ki
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "./agent-world.ts";
 
 const cluster = useCluster({ holds: INSTALLED });
 let world: AgentWorld;

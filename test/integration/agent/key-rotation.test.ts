@@ -7,8 +7,10 @@ import { fullOnly } from "../../../src/base/testing/full.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "./agent-world.ts";
 import type { HeardAnswer } from "./platform-gate.ts";
 
 /** A mounted Secret as the kubelet writes it: one folder for each version, and one link that is swapped. */

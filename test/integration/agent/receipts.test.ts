@@ -12,8 +12,10 @@ import { type ManagedDeployment, managedDeployments } from "../../../src/crds/ki
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "./agent-world.ts";
 
 // Grants end in a real cluster; its people print their receipts, and the platform serves the same bytes.
 

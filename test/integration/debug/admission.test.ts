@@ -3,12 +3,13 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { WITH_DEBUG } from "../../world/installation.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
 import { DEBUG_ATTACKS, DEBUG_PASSAGES } from "../admission/debug-attacks.ts";
 import { setDebugScene } from "../admission/debug-scene.ts";
 import { ACCOUNT, OPEN, PENDING, patched, status, type Who } from "../admission/debug-writes.ts";
 import { inForce, testPassages, testRefusals, useTyping } from "../attacks.ts";
-import { GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
+import { OperatorWorld } from "../operator/operator-world.ts";
 import { DEBUG_NAMESPACE, ONCALL } from "./debug-world.ts";
 
 // Neither operator nor tunnel runs. An attacker has the credentials of one account and types any command.

@@ -3,7 +3,8 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEBUG_SESSION } from "../../../src/crds/kinds/debug-session.ts";
 import { OPERATION_POLICY } from "../../../src/crds/kinds/operation-policy.ts";
 import { KINDS } from "../../../src/crds/manifests/installation.ts";
-import { type Answer, GRANTS, kindObjects } from "../kind-objects.ts";
+import { GRANTS } from "../../world/people.ts";
+import { type Answer, kindObjects } from "../kind-objects.ts";
 
 const cluster = useCluster();
 const KEY = "k".repeat(43);

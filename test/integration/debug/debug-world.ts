@@ -1,9 +1,10 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, type DebugSessionSpec, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
+import { ours } from "../../world/objects.ts";
+import { bound, GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID, OperatorWorld } from "../operator/operator-world.ts";
 
 export const DEBUG_NAMESPACE = "sallyport-debug";
 export const ONCALL = "olga";
@@ -17,33 +18,29 @@ export async function debugWorld(cluster: Cluster): Promise<OperatorWorld> {
 }
 
 export function openToDebug(cluster: Cluster): Promise<void> {
-  return cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP), oncall()]);
+  return cluster.apply([
+    ...openDebugSessions(),
+    ...openNamespaceToDebug(SHOP),
+    bound("oncall", GRANTS, "sallyport-oncall", ONCALL),
+  ]);
 }
 
-export function sessionObject(sessionId: string, spec: Partial<DebugSessionSpec> = {}): Record<string, unknown> {
-  return {
-    apiVersion: "sallyport.dev/v1alpha1",
-    kind: "DebugSession",
-    metadata: { name: objectName(sessionId), namespace: GRANTS },
-    spec: {
-      sessionId,
-      deploymentId: DEPLOYMENT_ID,
-      mode: "logs",
-      namespace: SHOP,
-      owner: "jo@vendor.example",
-      reason: "500s since 14:02",
-      clientKey: CLIENT_KEY,
-      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
-      ...spec,
-    },
-  };
+export function sessionObject(sessionId: string, spec: Partial<DebugSessionSpec> = {}): ReturnType<typeof ours> {
+  return ours("DebugSession", sessionId, {
+    ...{ sessionId, deploymentId: DEPLOYMENT_ID, mode: "logs", namespace: SHOP },
+    ...{ owner: "jo@vendor.example", reason: "500s since 14:02", clientKey: CLIENT_KEY },
+    expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+    ...spec,
+  });
 }
 
 /** Asks for a session, as the agent. */
 export function askSession(world: OperatorWorld, spec: Partial<DebugSessionSpec> = {}): Promise<DebugSession> {
-  // biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.
-  const object = sessionObject(spec.sessionId ?? world.id("dbg"), spec) as any;
-  return world.agent.create<DebugSession>(debugSessions, object, signal());
+  return world.agent.create<DebugSession>(
+    debugSessions,
+    sessionObject(spec.sessionId ?? world.id("dbg"), spec),
+    signal(),
+  );
 }
 
 /** Waits until `until` is true for the session. */
@@ -61,15 +58,3 @@ export async function setStatus(world: OperatorWorld, { metadata }: DebugSession
   const key = { namespace: GRANTS, name: metadata.name };
   await world.admin.patch(debugSessions, key, { type: "merge", body: { status } }, { subresource: "status" }, signal());
 }
-
-function oncall(): Record<string, unknown> {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name: "oncall", namespace: GRANTS },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-oncall" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: ONCALL }],
-  };
-}
-
-export const { systemNamespace } = DEFAULT_NAMES;

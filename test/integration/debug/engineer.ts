@@ -3,8 +3,8 @@ import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { type KubectlOptions, type KubectlResult, kubectl } from "../../../lab/cluster/kubectl.ts";
 import { objectName } from "../../../src/crds/group.ts";
+import { APPROVER, SHOP } from "../../world/people.ts";
 import { eventually } from "../../world/wait.ts";
-import { APPROVER, SHOP } from "../agent/agent-world.ts";
 import type { TunnelWorld } from "./tunnel-world.ts";
 import { Typed } from "./typed.ts";
 

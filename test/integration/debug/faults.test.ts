@@ -5,8 +5,8 @@ import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { fullOnly } from "../../../src/base/testing/full.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
+import { GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { GRANTS } from "../agent/agent-world.ts";
 import { attachSession, beating, type OpenSession, openSession } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
 

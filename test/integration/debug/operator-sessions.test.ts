@@ -10,16 +10,10 @@ import { BUILT_IN } from "../../../src/crds/operations/catalog.ts";
 import { DEBUG_MODES, type DebugMode } from "../../../src/crds/operations/debug.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { WITH_DEBUG } from "../../world/installation.ts";
+import { condition, metric } from "../../world/objects.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import {
-  condition,
-  DEPLOYMENT_ID,
-  GRANTS,
-  metric,
-  type OperatorWorld,
-  type RunningOperator,
-  SHOP,
-} from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID, type OperatorWorld, type RunningOperator } from "../operator/operator-world.ts";
 import { askSession, CLIENT_KEY, DEBUG_NAMESPACE, debugWorld, session, setStatus } from "./debug-world.ts";
 
 const cluster = useCluster({ holds: WITH_DEBUG });

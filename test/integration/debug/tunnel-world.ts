@@ -6,16 +6,14 @@ import { freePort } from "../../../lab/cluster/ports.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { productProcess } from "../../../lab/product-process.ts";
-import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
-import {
-  installation,
-  openDebugSessions,
-  openNamespace,
-  openNamespaceToDebug,
-} from "../../../src/crds/manifests/installation.ts";
+import { TUNNEL_ACCOUNT } from "../../../src/crds/group.ts";
+import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
 import type { RunningPlatform } from "../../../src/platform/server.ts";
+import { workload } from "../../world/installation.ts";
+import { SHOP, SYSTEM } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 
 /** Settings of the installation under test: all four modes. */
 const MODES = "logs,read,exec,port-forward";
@@ -45,26 +43,9 @@ export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOp
   const kubelet = await startKubelet(cluster, signal());
   const world = await createAgentWorld(cluster, {
     ...(options.platform && { platform: options.platform }),
-    install: async () => {
-      const { crds, rbac, policies } = installation();
-      await cluster.apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP)]);
-      await cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP)]);
-    },
+    more: [...openDebugSessions(), ...openNamespaceToDebug(SHOP), workload("api")],
   });
-  const labels = { app: "api" };
-  const container = { name: "main", image: "none" };
-  await cluster.apply([
-    {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name: "api", namespace: SHOP },
-      spec: {
-        selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: { containers: [container] } },
-      },
-    },
-  ]);
-  const pod = await kubelet.pod(SHOP, "api-0", labels);
+  const pod = await kubelet.pod(SHOP, "api-0", { app: "api" });
   await options.platform?.takeOver();
   const agent = world.startAgent("agent", { SALLYPORT_AGENT_DEBUG_MODES: MODES, ...options.agent });
   const startOperator = (): Running =>
@@ -79,7 +60,7 @@ export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOp
     operator = undefined;
     await running?.stop();
   };
-  const kubeconfig = await cluster.kubeconfigForServiceAccount(DEFAULT_NAMES.systemNamespace, "sallyport-tunnel");
+  const kubeconfig = await cluster.kubeconfigForServiceAccount(SYSTEM, TUNNEL_ACCOUNT);
   const watchdog = new Watchdog();
   const tunnels: Program[] = [];
   return {

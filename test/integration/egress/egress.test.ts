@@ -9,8 +9,10 @@ import { openCluster, openNodes } from "../../../src/crds/manifests/installation
 import { inScope, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { RESULT_MARKS } from "../../../src/crds/operations/result-words.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { SHOP } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { ChattyKubelet } from "../secrets-canaries.ts";
 import { CapturedFields, covers } from "./captured.ts";
 import { RELEASE_FIELDS } from "./release-fields.ts";

@@ -1,8 +1,8 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { type DynamicObject, type Resource, resources } from "../../../src/kube/objects/resource.ts";
+import { SHOP } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
-import { SHOP } from "../agent/agent-world.ts";
 import { installMetricsApi, podMetrics } from "../metrics-api.ts";
 
 type Object_ = Readonly<Record<string, unknown>>;

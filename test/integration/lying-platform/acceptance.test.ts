@@ -20,7 +20,8 @@ import { type DynamicObject, type KubeObject, type Resource, resources } from ".
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
-import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";
+import { startWorld, type World } from "../../faults/world.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { PATIENT_LEASE } from "../../world/wait.ts";
 import { getPods, JOBS, object, policyAdmins, workload } from "./customers-objects.ts";
 import { type Report, Swarm, tellsNothing } from "./swarm.ts";

@@ -1,4 +1,4 @@
-import { APPROVER, GRANTS, SHOP } from "../../faults/world.ts";
+import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
 
 export const JOBS = "jobs";
 

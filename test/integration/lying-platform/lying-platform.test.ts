@@ -17,7 +17,8 @@ import { type DynamicObject, type KubeObject, resources } from "../../../src/kub
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
-import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";
+import { startWorld, type World } from "../../faults/world.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { PATIENT_LEASE } from "../../world/wait.ts";
 import { type End, HostilePlatform, type Wanted } from "./hostile-platform.ts";
 

@@ -6,8 +6,10 @@ import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machin
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
+import { condition } from "../../world/objects.ts";
+import { GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { condition, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator } from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID, OperatorWorld, type RunningOperator } from "../operator/operator-world.ts";
 
 // The operator judges drains that the platform asks for, on a real API server with its policies.
 

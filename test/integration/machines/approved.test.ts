@@ -8,8 +8,9 @@ import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.t
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS } from "../../world/people.ts";
 import { PATIENT_LEASE, signal } from "../../world/wait.ts";
-import { DrainWorld, GRANTS, reasonOf } from "./drain-world.ts";
+import { DrainWorld, reasonOf } from "./drain-world.ts";
 
 const cluster = useCluster({ controllers: true, kwok: { nodes: 1 }, holds: INSTALLED });
 let world: DrainWorld;

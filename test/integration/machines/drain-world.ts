@@ -1,19 +1,15 @@
-import { Registry } from "prom-client";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
-import { systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
-import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { DEFAULT_NAMES, MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
-import { installation, openMachines } from "../../../src/crds/manifests/installation.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { type Connection, connect } from "../../../src/kube/client/connection.ts";
-import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { loadMachinesConfig } from "../../../src/machine-controller/kernel/config.ts";
-import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
+import { openMachines } from "../../../src/crds/manifests/installation.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
+import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
+import { INSTALLED, namespace } from "../../world/installation.ts";
+import { eventReasons, ours } from "../../world/objects.ts";
+import { GRANTS, People, SHOP, SYSTEM } from "../../world/people.ts";
+import { type Environment, type Running, startMachineController } from "../../world/processes.ts";
 import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
 
-export const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
-export const SHOP = "shop";
 /** All that a customer can add. */
 const RIGHTS = { allowForce: true, signServing: true };
 
@@ -33,15 +29,18 @@ export class DrainWorld {
   readonly operator: Client;
   readonly machines: Client;
   readonly kubeconfig: string;
-  readonly #connections: readonly Connection[];
+  readonly #people: People;
   #names = 0;
 
-  private constructor(cluster: Cluster, kubeconfig: string, connections: readonly Connection[]) {
-    const [admin, agent, operator, machines] = connections.map((connection) => new Client(connection));
-    if (!admin || !agent || !operator || !machines) throw new Error("four connections");
+  private constructor(
+    cluster: Cluster,
+    kubeconfig: string,
+    people: People,
+    [admin, agent, operator, machines]: readonly [admin: Client, agent: Client, operator: Client, machines: Client],
+  ) {
     this.cluster = cluster;
     this.kubeconfig = kubeconfig;
-    this.#connections = connections;
+    this.#people = people;
     this.admin = admin;
     this.agent = agent;
     this.operator = operator;
@@ -49,22 +48,19 @@ export class DrainWorld {
   }
 
   static async create(cluster: Cluster): Promise<DrainWorld> {
-    const { crds, rbac, policies } = installation(DEFAULT_NAMES);
-    await cluster.apply([...crds, ...rbac, ...policies, ...openMachines(DEFAULT_NAMES, RIGHTS)]);
-    await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }]);
-    const account = (name: string) => cluster.kubeconfigForServiceAccount(SYSTEM, name);
-    const machines = await account("sallyport-machines");
-    const files = [
-      cluster.adminKubeconfig,
-      await account("sallyport-agent"),
-      await account("sallyport-operator"),
-      machines,
-    ];
-    return new DrainWorld(cluster, machines, await Promise.all(files.map((kubeconfig) => connect({ kubeconfig }))));
+    await cluster.apply([...INSTALLED, ...openMachines(DEFAULT_NAMES, RIGHTS), namespace(SHOP)]);
+    const people = new People(cluster);
+    const kubeconfig = await cluster.kubeconfigForServiceAccount(SYSTEM, MACHINES_ACCOUNT);
+    return new DrainWorld(cluster, kubeconfig, people, [
+      await people.admin(),
+      await people.account(DEFAULT_NAMES.agentAccount),
+      await people.account(DEFAULT_NAMES.operatorAccount),
+      await people.with(kubeconfig),
+    ]);
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.#connections.map((connection) => connection.close()));
+  close(): Promise<void> {
+    return this.#people.close();
   }
 
   get env(): Record<string, string> {
@@ -78,25 +74,9 @@ export class DrainWorld {
     };
   }
 
-  /** The controller in this process. Returns its end. */
-  start(env: Readonly<Record<string, string>> = {}): { readonly registry: Registry; stop(): Promise<void> } {
-    const registry = new Registry();
-    const stop = new AbortController();
-    const config = loadMachinesConfig({
-      ...this.env,
-      SALLYPORT_HEALTH_PORT: "0",
-      SALLYPORT_IDENTITY: "machines-under-test",
-      ...env,
-    });
-    const done = runMachineController(config, { clock: systemClock, log: silentLogger, registry }, stop.signal);
-    done.catch(() => undefined);
-    return {
-      registry,
-      async stop() {
-        stop.abort(new Error("test over"));
-        await done;
-      },
-    };
+  /** The controller in this process. */
+  start(env: Environment = {}): Running {
+    return startMachineController({ ...this.env, SALLYPORT_IDENTITY: "machines-under-test", ...env });
   }
 
   /** A Deployment whose pods are all on `node`, and ready; they may be made again elsewhere. */
@@ -184,10 +164,8 @@ export class DrainWorld {
   /** As a person, or as the agent where it is a wish of the platform. */
   async drain(spec: Partial<MachineDrain["spec"]> & { readonly nodeName: string }): Promise<MachineDrain> {
     this.#names += 1;
-    const metadata = { name: `drain-${this.#names}`, namespace: GRANTS };
     const client = spec.requested === undefined ? this.admin : this.agent;
-    const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "MachineDrain", metadata, spec };
-    return client.create<MachineDrain>(machineDrains, object, signal());
+    return client.create<MachineDrain>(machineDrains, ours("MachineDrain", `drain-${this.#names}`, spec), signal());
   }
 
   until({ metadata }: MachineDrain, is: (drain: MachineDrain) => boolean, limitMs?: number): Promise<MachineDrain> {
@@ -219,13 +197,8 @@ export class DrainWorld {
     }
   }
 
-  async eventReasons({ metadata }: MachineDrain): Promise<readonly string[]> {
-    const reasons: string[] = [];
-    const options = { namespace: GRANTS, fieldSelector: `regarding.name=${metadata.name}` };
-    for await (const event of this.admin.list<DynamicObject>(resources.events, options, signal())) {
-      reasons.push(String(event.reason));
-    }
-    return reasons;
+  eventReasons({ metadata }: MachineDrain): Promise<readonly string[]> {
+    return eventReasons(this.admin, metadata.name);
   }
 }
 

@@ -7,8 +7,9 @@ import { fullOnly } from "../../../src/base/testing/full.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
+import { GRANTS, SHOP, SYSTEM } from "../../world/people.ts";
 import { eventually, SHORT_LEASE, signal } from "../../world/wait.ts";
-import { DrainWorld, GRANTS, type PodObject, reasonOf, SHOP, SYSTEM } from "./drain-world.ts";
+import { DrainWorld, type PodObject, reasonOf } from "./drain-world.ts";
 
 const NODES = ["node-1", "node-2"];
 const cluster = useCluster({ controllers: true, kwok: { nodes: NODES.length } });

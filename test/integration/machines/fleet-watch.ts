@@ -8,8 +8,8 @@ import type { Client } from "../../../src/kube/client/client.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../../src/kube/projection/projection.ts";
 import { type DrainPod, drainPodShape } from "../../../src/machine-controller/drains/shapes.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
-import { GRANTS, SHOP } from "./drain-world.ts";
 import { WATCHED } from "./fleet.ts";
 
 /**

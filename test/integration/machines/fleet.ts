@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { type Stored, storeObjects } from "../../../lab/cluster/etcd-store.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type DrainWorld, GRANTS, SHOP } from "./drain-world.ts";
+import type { DrainWorld } from "./drain-world.ts";
 
 /** Pools and, of each, the nodes that are drained, all at once. */
 const POOLS = 5;

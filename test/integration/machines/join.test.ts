@@ -18,8 +18,9 @@ import { JOIN_ROUTES } from "../../../src/join/kernel/routes.ts";
 import { Box } from "../../../src/join/testing/box.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
+import { SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { CapturedFields } from "../egress/captured.ts";
 import { type AskOptions, JoinServers, joinStringOf, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 

@@ -12,8 +12,9 @@ import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-role
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { certificateSigningRequests } from "../../../src/machine-controller/joins/signing-requests.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
+import { GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { DrainWorld, GRANTS } from "./drain-world.ts";
+import { DrainWorld } from "./drain-world.ts";
 
 // Real: the API server, its signer, the machine controller, kubectl. By hand: the join server's object, and the kubelet.
 

@@ -19,8 +19,9 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { loadMachinesConfig } from "../../../src/machine-controller/kernel/config.ts";
 import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
+import { SHOP } from "../../world/people.ts";
 import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { JoinServers, joinStringOf, offerMachines } from "./join-servers.ts";
 
 // Real: platform, API server with Node authorizer and NodeRestriction, signer, join server, machine controller, operator, both

@@ -7,8 +7,9 @@ import { installation, openMachines, openNamespace } from "../../../src/crds/man
 import { startPlatform } from "../../../src/platform/server.ts";
 import { findPostgres } from "../../../src/platform/testing/postgres.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
+import { SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { JoinServers, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
 import { Replicas } from "./replicas.ts";
 

@@ -14,9 +14,11 @@ import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { judgeNodeRequest } from "../../../src/kube/objects/node-request.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
-import { DrainWorld, GRANTS } from "./drain-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
+import { DrainWorld } from "./drain-world.ts";
 
 // Real: platform, agent, operator, machine controller, the API server and its signer. By hand: what the join server does
 // with a machine that asks (the platform's route, then the object), the customer's words, and the kubelet.

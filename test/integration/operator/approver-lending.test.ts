@@ -6,18 +6,11 @@ import { AUTO_ACCOUNT, DEFAULT_NAMES, grantAccount } from "../../../src/crds/gro
 import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
+import { condition, metric } from "../../world/objects.ts";
+import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
-import {
-  APPROVER,
-  condition,
-  GRANTS,
-  metric,
-  OperatorWorld,
-  type RunningOperator,
-  SHOP,
-  scaleTo,
-} from "./operator-world.ts";
+import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 // The chart's `lending.mode=approver`: people lend with their own credentials, and the operator waits for them.
 

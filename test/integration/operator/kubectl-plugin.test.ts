@@ -12,16 +12,9 @@ import { grantAccount } from "../../../src/crds/group.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
-import {
-  APPROVER,
-  DEPLOYMENT_ID,
-  GRANTS,
-  OperatorWorld,
-  type RunningOperator,
-  SHOP,
-  scaleTo,
-} from "./operator-world.ts";
+import { DEPLOYMENT_ID, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 // A real kubectl finds the plugin on the PATH, and the operator decides; the plugin has nothing but a kubeconfig.
 

@@ -5,9 +5,10 @@ import { lentBinding } from "../../../src/crds/kinds/lending.ts";
 import { openCluster } from "../../../src/crds/manifests/installation.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { allowed } from "./kubectl-results.ts";
-import { GRANTS, OperatorWorld } from "./operator-world.ts";
+import { OperatorWorld } from "./operator-world.ts";
 
 // The operator was killed after it had lent a cordon; before it starts again, the grant goes and the policy is closed.
 

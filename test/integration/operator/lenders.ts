@@ -1,4 +1,4 @@
-import { GRANTS, SHOP } from "./operator-world.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 
 type Manifest = Readonly<Record<string, unknown>>;
 

@@ -9,8 +9,10 @@ import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-g
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { claimDigest } from "../../../src/operator/gate/gate.ts";
 import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
+import { condition, metric } from "../../world/objects.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, SHORT_LEASE, signal } from "../../world/wait.ts";
-import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
+import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true, isOwn: true });
 const children = new Set<ChildProcess>();

@@ -1,9 +1,5 @@
-import { inspect } from "node:util";
-import { Registry } from "prom-client";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
-import { type Clock, systemClock } from "../../../src/base/clock.ts";
-import type { Logger } from "../../../src/base/log.ts";
-import { DEFAULT_NAMES, type InstallationNames, objectName } from "../../../src/crds/group.ts";
+import { DEFAULT_NAMES, type InstallationNames } from "../../../src/crds/group.ts";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import {
@@ -11,41 +7,23 @@ import {
   type OperationInvocationSpec,
   operationInvocations,
 } from "../../../src/crds/kinds/operation-invocation.ts";
-import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
-import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import { planHash, type Tier } from "../../../src/crds/plan.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { type Connection, connect } from "../../../src/kube/client/connection.ts";
-import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
-import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { runOperator } from "../../../src/operator/operator.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
+import { resources } from "../../../src/kube/objects/resource.ts";
+import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
+import { ShiftedClock } from "../../world/clock.ts";
+import { customersRules, install, workload } from "../../world/installation.ts";
+import { eventReasons, ours } from "../../world/objects.ts";
+import { APPROVER, GRANTS, People, SHOP, SYSTEM } from "../../world/people.ts";
+import { type Running, recorder, startOperator } from "../../world/processes.ts";
 import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
 
-export const GRANTS = "sallyport-grants";
-export const SHOP = "shop";
 export const DEPLOYMENT_ID = "dpl_shop_1";
-export const APPROVER = "alice";
 
-/** Wall time that a test can shift; waiting takes real time. */
-class ShiftedClock implements Clock {
-  shiftMs = 0;
-  monotonicMs(): number {
-    return systemClock.monotonicMs();
-  }
-  wallNow(): Date {
-    return new Date(systemClock.wallNow().getTime() + this.shiftMs);
-  }
-  after(delayMs: number, task: () => void): () => void {
-    return systemClock.after(delayMs, task);
-  }
-}
-
-export interface RunningOperator {
-  readonly registry: Registry;
+export interface RunningOperator extends Running {
   /** Every log line with its fields. */
   readonly lines: readonly string[];
   readonly clock: ShiftedClock;
-  stop(): Promise<void>;
 }
 
 /** A real API server with our installation and a customer's workload, and methods that write as each side. */
@@ -54,45 +32,35 @@ export class OperatorWorld {
   readonly admin: Client;
   readonly agent: Client;
   readonly approver: Client;
-  readonly #connections: readonly Connection[];
   readonly operatorKubeconfig: string;
   readonly names: InstallationNames;
+  readonly #people: People;
   #ids = 0;
 
   private constructor(
     cluster: Cluster,
-    connections: readonly Connection[],
+    people: People,
+    [admin, agent, approver]: readonly [admin: Client, agent: Client, approver: Client],
     operatorKubeconfig: string,
     names: InstallationNames,
   ) {
-    const [admin, agent, approver] = connections.map((connection) => new Client(connection));
-    if (!admin || !agent || !approver) throw new Error("three connections");
     this.cluster = cluster;
     this.admin = admin;
     this.agent = agent;
     this.approver = approver;
-    this.#connections = connections;
+    this.#people = people;
     this.operatorKubeconfig = operatorKubeconfig;
     this.names = names;
   }
 
   static async create(cluster: Cluster, names: InstallationNames = DEFAULT_NAMES): Promise<OperatorWorld> {
-    const { crds, rbac, policies } = installation(names);
-    await cluster.apply([...crds, ...rbac, ...policies]);
-    await cluster.apply([
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } },
-      ...openNamespace(SHOP, names),
-      workload("web"),
-      approvers(),
-      defaultPolicy(names, { "read-only": "auto" }),
-    ]);
-    const agent = await cluster.kubeconfigForServiceAccount("sallyport-system", "sallyport-agent");
-    const operator = await cluster.kubeconfigForServiceAccount("sallyport-system", "sallyport-operator");
-    const files = [cluster.adminKubeconfig, agent, cluster.kubeconfigFor({ user: APPROVER })];
-    const connections = await Promise.all(files.map((kubeconfig) => connect({ kubeconfig })));
-    const world = new OperatorWorld(cluster, connections, operator, names);
-    const deployment = { deploymentId: DEPLOYMENT_ID, name: "shop" };
-    const made = object("ManagedDeployment", DEPLOYMENT_ID, deployment);
+    await install(cluster, { names });
+    await cluster.apply([workload("web"), ...customersRules(names)]);
+    const people = new People(cluster);
+    const clients = [await people.admin(), await people.account(names.agentAccount), await people.approver()] as const;
+    const operator = await cluster.kubeconfigForServiceAccount(SYSTEM, names.operatorAccount);
+    const world = new OperatorWorld(cluster, people, clients, operator, names);
+    const made = ours("ManagedDeployment", DEPLOYMENT_ID, { deploymentId: DEPLOYMENT_ID, name: "shop" });
     await world.agent.create(managedDeployments, made, signal());
     const word = { spec: { acceptedNamespaces: [SHOP] } };
     await world.admin.patch(managedDeployments, made.metadata, { type: "merge", body: word }, {}, signal());
@@ -100,12 +68,8 @@ export class OperatorWorld {
     return world;
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.#connections.map((connection) => connection.close()));
-  }
-
-  get config(): OperatorConfig {
-    return loadOperatorConfig(this.env);
+  close(): Promise<void> {
+    return this.#people.close();
   }
 
   get env(): Record<string, string> {
@@ -122,22 +86,10 @@ export class OperatorWorld {
   }
 
   start(identity = "operator-under-test", more: Partial<OperatorConfig> = {}): RunningOperator {
-    const registry = new Registry();
     const clock = new ShiftedClock();
     const lines: string[] = [];
-    const stop = new AbortController();
-    const config = { ...this.config, identity, ...more };
-    const done = runOperator(config, { clock, log: recordingLogger(lines), registry }, stop.signal);
-    done.catch(() => undefined);
-    return {
-      registry,
-      clock,
-      lines,
-      async stop() {
-        stop.abort(new Error("test over"));
-        await done;
-      },
-    };
+    const running = startOperator(this.env, { clock, log: recorder(lines) }, { identity, ...more });
+    return Object.assign(running, { clock, lines });
   }
 
   id(prefix: string): string {
@@ -163,7 +115,7 @@ export class OperatorWorld {
       ...claims,
       commands: lines.map((line) => ({ ...line, summary: line.command })),
     };
-    return this.agent.create<AccessGrant>(accessGrants, object("AccessGrant", requestId, spec), signal());
+    return this.agent.create<AccessGrant>(accessGrants, ours("AccessGrant", requestId, spec), signal());
   }
 
   decide(grant: AccessGrant, words: Partial<AccessGrantSpec>): Promise<AccessGrant> {
@@ -202,7 +154,7 @@ export class OperatorWorld {
     };
     return this.agent.create<OperationInvocation>(
       operationInvocations,
-      object("OperationInvocation", commandId, spec as OperationInvocationSpec),
+      ours("OperationInvocation", commandId, spec as OperationInvocationSpec),
       signal(),
     );
   }
@@ -230,14 +182,8 @@ export class OperatorWorld {
     return scale?.spec.replicas ?? 0;
   }
 
-  /** Reasons of the events about an object. */
-  async eventReasons(name: string): Promise<readonly string[]> {
-    const reasons: string[] = [];
-    const options = { namespace: GRANTS, fieldSelector: `regarding.name=${name}` };
-    for await (const event of this.admin.list<DynamicObject>(resources.events, options, signal())) {
-      reasons.push(String(event.reason));
-    }
-    return reasons;
+  eventReasons(name: string): Promise<readonly string[]> {
+    return eventReasons(this.admin, name);
   }
 
   /** The API server enforces a new policy 0.5 to 3 s later; stamping and refusing policies separately. */
@@ -272,69 +218,9 @@ export class OperatorWorld {
   }
 }
 
-function recordingLogger(lines: string[]): Logger {
-  const write = (fields: object, message: string): void =>
-    void lines.push(`${message} ${inspect(fields, { depth: 8 })}`);
-  return { debug: write, info: write, warn: write, error: write, child: () => recordingLogger(lines) };
-}
-
 export function scaleTo(
   replicas: number,
   name = "web",
 ): { readonly command: string; readonly params: Readonly<Record<string, unknown>> } {
   return { command: "kubernetes/scale", params: { namespace: SHOP, kind: "deployment", name, replicas } };
-}
-
-export function condition(
-  object: {
-    readonly status?: {
-      readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
-    };
-  },
-  type: string,
-): string {
-  const found = object.status?.conditions?.find((each) => each.type === type);
-  return `${found?.status}/${found?.reason}`;
-}
-
-export async function metric(registry: Registry, line: string): Promise<number> {
-  const text = await registry.metrics();
-  const found = text.split("\n").find((each) => each.startsWith(`${line} `));
-  return Number(found?.slice(line.length + 1));
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.
-function object(kind: string, id: string, spec: object): any {
-  return { apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name: objectName(id), namespace: GRANTS }, spec };
-}
-
-function workload(name: string): Readonly<Record<string, unknown>> {
-  const labels = { app: name };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, namespace: SHOP },
-    spec: {
-      replicas: 1,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: {
-          containers: [
-            { name: "web", image: "example.com/web:1", env: [{ name: "DB_PASSWORD", value: "canary-7c1f" }] },
-          ],
-        },
-      },
-    },
-  };
-}
-
-function approvers(): Readonly<Record<string, unknown>> {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name: "approvers", namespace: GRANTS },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-approver" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
-  };
 }

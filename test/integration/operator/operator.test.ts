@@ -6,8 +6,10 @@ import { type OperationInvocation, operationInvocations } from "../../../src/crd
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { condition, metric } from "../../world/objects.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
+import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true, holds: INSTALLED });
 let world: OperatorWorld;

@@ -9,8 +9,10 @@ import { connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { readEnabledPlugins } from "../../../src/plugins/enabled-plugins.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { condition, metric } from "../../world/objects.ts";
+import { SHOP } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
-import { condition, metric, OperatorWorld, type RunningOperator, SHOP } from "./operator-world.ts";
+import { OperatorWorld, type RunningOperator } from "./operator-world.ts";
 
 const DEPLOYMENTS = { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "patch"] };
 const PODS = { apiGroups: [""], resources: ["pods"], verbs: ["list"] };

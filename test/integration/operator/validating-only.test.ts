@@ -6,8 +6,9 @@ import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { openReleases } from "../../../src/crds/manifests/installation.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { APPROVER, GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { APPROVER, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
+import { DEPLOYMENT_ID, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 // The chart's `admission.mode=validating-only` on an API server that could stamp: without the stamping policies, and
 // without the one that requires a stamp.

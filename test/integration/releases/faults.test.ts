@@ -18,8 +18,8 @@ import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
+import { condition } from "../../world/objects.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { condition } from "../operator/operator-world.ts";
 import { ApiProxy, type ApiWrite } from "./api-proxy.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { withOwnPods } from "../../../src/agent/releases/render/own-pods.ts";
-import { type Clock, systemClock } from "../../../src/base/clock.ts";
-import { DEFAULT_NAMES, objectName, operationRole } from "../../../src/crds/group.ts";
+import { objectName, operationRole } from "../../../src/crds/group.ts";
 import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
 import { MANAGED_DEPLOYMENT } from "../../../src/crds/kinds/managed-deployment.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
@@ -15,9 +14,12 @@ import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
 import { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { RELEASE_KINDS, refOf } from "../../../src/operator/rollouts/release-rules.ts";
+import { ShiftedClock } from "../../world/clock.ts";
+import { namespace } from "../../world/installation.ts";
+import { ours } from "../../world/objects.ts";
+import { GRANTS, People } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 
-const GRANTS = DEFAULT_NAMES.grantsNamespace;
 const PLANS = "sallyport-plan-accounts";
 const ROLE = operationRole("release", "apply");
 const LENDING = { grantsNamespace: GRANTS, roleKind: "ClusterRole", role: ROLE } as const;
@@ -48,21 +50,11 @@ export interface Around {
   readonly after?: () => void;
 }
 
-/** Wall time that a test may move. */
-class ShiftedClock implements Clock {
-  shiftMs = 0;
-  monotonicMs = (): number => systemClock.monotonicMs();
-  after = (delayMs: number, task: () => void): (() => void) => systemClock.after(delayMs, task);
-  wallNow(): Date {
-    return new Date(Date.now() + this.shiftMs);
-  }
-}
-
 /** A cluster in which releases may be rolled out: the kind, the role, and the policy that holds plans to dry runs. */
 export class HandsWorld {
   readonly clock = new ShiftedClock();
   readonly #cluster: () => Cluster;
-  #admin: Connection | undefined;
+  #people: People | undefined;
   #made = 0;
 
   constructor(cluster: () => Cluster) {
@@ -70,14 +62,17 @@ export class HandsWorld {
   }
 
   async open(): Promise<void> {
-    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
-    await this.#cluster().apply([namespace, ...[ROLLOUT, MANAGED_DEPLOYMENT].map(customResourceDefinition), role()]);
+    await this.#cluster().apply([
+      namespace(GRANTS),
+      ...[ROLLOUT, MANAGED_DEPLOYMENT].map(customResourceDefinition),
+      role(),
+    ]);
     await this.policy(true);
-    this.#admin = await connect({ kubeconfig: this.#cluster().adminKubeconfig });
+    this.#people = new People(this.#cluster());
   }
 
   async close(): Promise<void> {
-    await this.#admin?.close();
+    await this.#people?.close();
   }
 
   /** Adds or removes the policy. It is in force some time later: a plan waits for that by itself. */
@@ -90,7 +85,7 @@ export class HandsWorld {
   async namespace(): Promise<string> {
     this.#made += 1;
     const name = `shop-${this.#made}`;
-    await this.#cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name } }]);
+    await this.#cluster().apply([namespace(name)]);
     return name;
   }
 
@@ -129,9 +124,8 @@ export class HandsWorld {
     const brings = action === "install" || action === "update";
     const content = brings && { contentName: "rel-1", contentDigest: digest };
     const spec = { rolloutId, deploymentId: DEPLOYMENT_ID, action, ...content };
-    const body = { apiVersion: "sallyport.dev/v1alpha1", kind: ROLLOUT.kind, metadata: { name: rolloutId } };
     const path = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/${ROLLOUT.plural}`;
-    const answer = await this.send("POST", path, { ...body, spec: { ...spec, ...times } });
+    const answer = await this.send("POST", path, ours(ROLLOUT.kind, rolloutId, { ...spec, ...times }));
     return {
       ...{ rollout: answer as Rollout, objects: [], former: [] },
       formerRef: action === "update" ? { name: "rel-0", digest } : undefined,
@@ -166,8 +160,8 @@ export class HandsWorld {
 
   /** What of this rollout's accounts and bindings is there. */
   async lent({ rollout }: Intent, namespace: string): Promise<readonly string[]> {
-    if (this.#admin === undefined) throw new Error("the world is not open");
-    const found = await new RolloutAccess(new Client(this.#admin), LENDING).leftOvers([namespace], signal());
+    if (this.#people === undefined) throw new Error("the world is not open");
+    const found = await new RolloutAccess(await this.#people.admin(), LENDING).leftOvers([namespace], signal());
     const own = found.filter(({ rolloutUid }) => rolloutUid === rollout.metadata.uid);
     return own.map(({ kind, object }) => `${kind} ${object.metadata.name}`);
   }

@@ -3,6 +3,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { WITH_RELEASES } from "../../world/installation.ts";
+import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
 import { eventually } from "../../world/wait.ts";
 import { OBJECT_ATTACKS } from "../admission/object-attacks.ts";
 import { POD_ATTACKS } from "../admission/pod-attacks.ts";
@@ -11,7 +12,7 @@ import { bound, ONCALL, RBAC, role, setReleaseScene, user } from "../admission/r
 import { BINDINGS, binding, create, DIGEST, type Lent, say, type Who } from "../admission/release-writes.ts";
 import { WORD_ATTACKS } from "../admission/word-attacks.ts";
 import { inForce, testPassages, testRefusals, useTyping } from "../attacks.ts";
-import { APPROVER, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
+import { OperatorWorld } from "../operator/operator-world.ts";
 import { PLAN, ROLLOUT_RUN, ROLLOUT_UID } from "./released-objects.ts";
 
 // Neither agent nor operator runs. An attacker has the credentials of one account, which has every right, and types any

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { ACCESS_GRANT } from "../../../src/crds/kinds/access-grant.ts";
 import { OPERATION_POLICY } from "../../../src/crds/kinds/operation-policy.ts";
-import { GRANTS, kindObjects } from "../kind-objects.ts";
+import { GRANTS } from "../../world/people.ts";
+import { kindObjects } from "../kind-objects.ts";
 
 const cluster = useCluster();
 const objects = kindObjects(cluster, [ACCESS_GRANT, OPERATION_POLICY]);

@@ -14,11 +14,11 @@ import type { ObjectMeta } from "../../../src/kube/objects/resource.ts";
 import type { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { releaseSecretNames } from "../../../src/operator/rollouts/hands/release-secret-names.ts";
+import { GRANTS } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
 import { SECRET_ATTACKS, SECRET_PASSAGES, type Who } from "../admission/secret-attacks.ts";
 import { setSecretScene } from "../admission/secret-scene.ts";
 import { inForce, testPassages, testRefusals, useTyping } from "../attacks.ts";
-import { GRANTS } from "../operator/operator-world.ts";
 import { useHands } from "./hands-world.ts";
 
 // The agent's half and the operator's half of a secret value, with the roles and policies that an installation has.

@@ -6,7 +6,8 @@ import {
   planAccount,
   rolloutAccount,
 } from "../../../src/crds/release-names.ts";
-import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
+import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 
 export const ROLLOUT_UID = "0badcafe-0000-4000-8000-000000000001";
 /** Of the tests' own deployment. */

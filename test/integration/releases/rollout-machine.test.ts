@@ -15,8 +15,8 @@ import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import type { RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
 import { line, ReleaseCluster } from "../../../src/operator/testing/release-cluster.ts";
+import { condition } from "../../world/objects.ts";
 import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
-import { condition } from "../operator/operator-world.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // The operator's own statuses against the kinds' rules on a real API server, and once a whole release on real objects.

@@ -10,8 +10,9 @@ import { installation, openReleases } from "../../../src/crds/manifests/installa
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../src/operator/rollouts/release-rules.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { DEPLOYMENT_ID, GRANTS, SHOP } from "../operator/operator-world.ts";
+import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 import {
   REGISTRY,
   type Released,

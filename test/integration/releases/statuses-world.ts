@@ -7,15 +7,12 @@ import type { Manifest } from "../../../src/contract/stacks/manifests-config.ts"
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type Rollout, type RolloutSpec, rollouts } from "../../../src/crds/kinds/rollout.ts";
-import {
-  installation,
-  openMachines,
-  openNamespace,
-  openNamespaceToReleases,
-  openReleases,
-} from "../../../src/crds/manifests/installation.ts";
+import { openMachines, openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
+import { ours } from "../../world/objects.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 
 const RELEASES_ON = { SALLYPORT_RELEASES_ENABLED: "true" };
 
@@ -48,35 +45,28 @@ export function frozen(resources: Resources): Resources {
 export class StatusesWorld {
   readonly #world: AgentWorld;
   readonly #cluster: Cluster;
-  readonly #groupId: string;
   readonly #manager: ReturnType<typeof createClient>;
   readonly #agent: Running;
   #operator: Running;
   #isAgentThere = true;
 
-  private constructor(world: AgentWorld, groupId: string) {
+  private constructor(world: AgentWorld) {
     this.#world = world;
     this.#cluster = world.cluster;
-    this.#groupId = groupId;
     this.#manager = createClient({ baseUrl: world.platform.url, credential: world.runtimeKey });
     this.#operator = world.startOperator(RELEASES_ON);
     this.#agent = world.startAgent("agent", { ...RELEASES_ON, SALLYPORT_AGENT_MACHINES: "true" });
   }
 
   static async open(cluster: Cluster): Promise<StatusesWorld> {
-    const install = async (): Promise<void> => {
-      const { crds, rbac, policies } = installation();
-      await cluster.apply([...crds, ...rbac, ...openNamespace(SHOP), ...openNamespaceToReleases(SHOP)]);
-      // The agent alone has to do with machines here: it sees pools and nodes.
-      const machines = openMachines().filter(({ kind }) => !kind.includes("Policy"));
-      await cluster.apply([...policies, ...openReleases(), ...machines]);
-    };
-    const world = await createAgentWorld(cluster, { install });
-    const { vendorAdmin, deploymentId, projectId: project } = world;
+    // The agent alone has to do with machines here: it sees pools and nodes.
+    const machines = openMachines().filter(({ kind }) => !kind.includes("Policy"));
+    const more = [...openReleases(), ...openNamespaceToReleases(SHOP), ...machines];
+    const world = await createAgentWorld(cluster, { more });
+    const { vendorAdmin, projectId: project } = world;
     // A project's first release goes to production, which other deployments follow: this one has nothing to install.
     await vendorAdmin.releases.create({ body: { project } }, signal());
-    const { deploymentGroupId } = await vendorAdmin.deployments.get({ params: { id: deploymentId } }, signal());
-    return new StatusesWorld(world, deploymentGroupId);
+    return new StatusesWorld(world);
   }
 
   async close(): Promise<void> {
@@ -104,8 +94,8 @@ export class StatusesWorld {
   }
 
   async deploys(name: string, pinnedReleaseId: string): Promise<string> {
-    const { vendorAdmin, managerId, projectId: project } = this.#world;
-    const where = { project, deploymentGroupId: this.#groupId, managerId, operatorPermission: "manage" as const };
+    const { vendorAdmin, managerId, groupId, projectId: project } = this.#world;
+    const where = { project, deploymentGroupId: groupId, managerId, operatorPermission: "manage" as const };
     const body = { name, platform: "kubernetes" as const, ...where, pinnedReleaseId };
     return (await vendorAdmin.deployments.create({ body }, signal())).deployment.id;
   }
@@ -204,9 +194,7 @@ export class StatusesWorld {
   }
 
   async letsMachinesJoin(deploymentId: string): Promise<void> {
-    const metadata = { name: "workers", namespace: GRANTS };
-    const pool = { apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata, spec: { deploymentId } };
-    await this.#cluster.apply([pool]);
+    await this.#cluster.apply([ours("MachinePool", "workers", { deploymentId })]);
   }
 
   async letsNoMachineJoin(): Promise<void> {

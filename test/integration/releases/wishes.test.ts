@@ -12,8 +12,10 @@ import { type ManagedDeployment, managedDeployments } from "../../../src/crds/ki
 import { RELEASE_CONTENT, type ReleaseContent, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { ROLLOUT, type Rollout, type RolloutStatus, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { GRANTS } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { CapturedFields, covers } from "../egress/captured.ts";
 import { RELEASE_FIELDS } from "../egress/release-fields.ts";
 

@@ -6,8 +6,8 @@ import {
   openNodes,
   redactNames,
 } from "../../../src/crds/manifests/installation.ts";
+import { SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { SHOP } from "../agent/agent-world.ts";
 import { installMetricsApi, podMetrics } from "../metrics-api.ts";
 import { useHealth } from "./health-world.ts";
 import { condition, containers, eventOf, failure, job, rowsOf, Scene } from "./scene.ts";

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { objectName } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { GRANTS, SHOP } from "../agent/agent-world.ts";
 import { useHealth } from "./health-world.ts";
 import { containers, Scene } from "./scene.ts";
 

@@ -3,9 +3,11 @@ import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { syncRoutes } from "../../../src/contract/deployments/sync.ts";
 import type { BodyOf } from "../../../src/contract/wire/route.ts";
-import { INSTALLED } from "../../world/installation.ts";
+import { INSTALLED, workload } from "../../world/installation.ts";
+import { SHOP } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 
 export type Report = BodyOf<(typeof syncRoutes)["reconcile"]>;
 
@@ -81,12 +83,7 @@ export class HealthWorld {
 
   /** A Deployment of two replicas. */
   async apply(name: string): Promise<void> {
-    const labels = { app: name };
-    const containers = [{ name: "app", image: "registry.example/app:1" }];
-    const template = { metadata: { labels }, spec: { containers } };
-    const spec = { replicas: 2, selector: { matchLabels: labels }, template };
-    const metadata = { name, namespace: SHOP, labels };
-    await this.#cluster().apply([{ apiVersion: "apps/v1", kind: "Deployment", metadata, spec }]);
+    await this.#cluster().apply([workload(name, { replicas: 2 })]);
   }
 
   /** So many of its two replicas are ready. */

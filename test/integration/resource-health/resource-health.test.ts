@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { objectName } from "../../../src/crds/group.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { GRANTS, SHOP } from "../agent/agent-world.ts";
 import { useHealth } from "./health-world.ts";
 import { condition, containers, eventOf, failure, job, owned, rowsOf, Scene } from "./scene.ts";
 import { backUp } from "./table-backup.ts";

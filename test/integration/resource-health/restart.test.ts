@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { SHOP } from "../agent/agent-world.ts";
 import { type Report, useHealth } from "./health-world.ts";
 
 // The API server ends and comes back under an agent that goes on: what it kept open is refused as too old, and all its

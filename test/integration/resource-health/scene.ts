@@ -1,8 +1,8 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { GRANTS, SHOP } from "../agent/agent-world.ts";
 import type { HealthWorld, Report } from "./health-world.ts";
 
 /** Where the API server has each kind that a test makes. */

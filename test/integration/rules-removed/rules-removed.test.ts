@@ -3,8 +3,9 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { isFull } from "../../../src/base/testing/full.ts";
 import { LeadershipLostError } from "../../../src/kube/election/leader-election.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { type AgentWorld, createAgentWorld, type Running } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { EXPECTED, fateOf, healed, keyOf, told, WATCHED_MS, type Witness } from "./consequences.ts";
 import { RULES, type Rule, removeRule } from "./rule.ts";
 
