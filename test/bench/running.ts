@@ -1,5 +1,6 @@
 import { Program, type ProgramOptions } from "../../lab/cluster/program.ts";
 import { Watchdog } from "../../lab/cluster/watchdog.ts";
+import { findPostgres } from "../../src/platform/testing/postgres.ts";
 
 /** A program that is started now and killed with the stack. */
 export function running(stack: AsyncDisposableStack, options: Omit<ProgramOptions, "watchdog">): Program {
@@ -20,4 +21,13 @@ export function readyOn(port: number): (signal: AbortSignal) => Promise<boolean>
       ({ ok }) => ok,
       () => false,
     );
+}
+
+/** A PostgreSQL server, stopped with the stack. */
+export async function postgresServer(stack: AsyncDisposableStack): Promise<{ readonly url: string }> {
+  const start = findPostgres();
+  if (start === undefined) throw new Error("the platform needs PostgreSQL: docs/benchmarks.md says how");
+  const server = await start();
+  stack.defer(() => server.stop());
+  return server;
 }

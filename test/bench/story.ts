@@ -7,17 +7,16 @@ import { Narrator } from "../../lab/story/narrator.ts";
 import { openRunFolder } from "../../lab/story/run-folder.ts";
 import { startWorld, type World } from "../../lab/story/world.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import { silentLogger } from "../../src/base/log.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
-import { Informer } from "../../src/kube/cache/informer.ts";
+import type { Informer } from "../../src/kube/cache/informer.ts";
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
-import { jsonProjection } from "../../src/kube/projection/projection.ts";
+import { GRANTS } from "../world/people.ts";
 import { type Row, spread } from "./table.ts";
+import { watched } from "./watched.ts";
 
-const GRANTS = "sallyport-grants";
 /** Short beside the measured times, so that polling costs little and adds little error. */
 const POLL_MS = 5;
 
@@ -97,20 +96,8 @@ async function approvedOperations(
   const connection = await connect({ kubeconfig: target.approver.kubeconfig, environment: {} });
   stack.defer(() => connection.close());
   const approver = new Client(connection);
-  const shared = { client: kube, namespace: GRANTS, clock: systemClock, log: silentLogger };
-  const grants = new Informer({ ...shared, resource: accessGrants, projection: jsonProjection<AccessGrant>() });
-  const invocations = new Informer({
-    ...shared,
-    resource: operationInvocations,
-    projection: jsonProjection<OperationInvocation>(),
-  });
-  const stop = new AbortController();
-  const running = [grants.run(stop.signal), invocations.run(stop.signal)];
-  stack.defer(async () => {
-    stop.abort();
-    await Promise.all(running);
-  });
-  await Promise.all([grants.whenSynced(signal), invocations.whenSynced(signal)]);
+  const grants = await watched<AccessGrant>(stack, kube, accessGrants, GRANTS, signal);
+  const invocations = await watched<OperationInvocation>(stack, kube, operationInvocations, GRANTS, signal);
   const stages: Record<Stage, number[]> = {
     "window opened": [],
     "invocation created": [],

@@ -1,11 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { connect } from "../../../src/kube/client/connection.ts";
-import { findPostgres } from "../../../src/platform/testing/postgres.ts";
+import { People } from "../../world/people.ts";
 import { alternate, peakKib, ratio, run } from "../against-peer.ts";
 import { shipped } from "../as-shipped.ts";
 import { connected } from "../platform/rows.ts";
+import { postgresServer } from "../running.ts";
 import { type Row, spread } from "../table.ts";
 import { atRest } from "./at-rest.ts";
 import { churn, told } from "./changes.ts";
@@ -33,17 +32,12 @@ export async function benchAgent(options: AgentOptions, signal: AbortSignal): Pr
     add(...(await caches(cluster, { ours, theirs: [await options.findPeer()] }, options, signal)));
   }
   if (!["rest", "told", "churn"].some(wanted)) return rows;
-  const start = findPostgres();
-  if (start === undefined) throw new Error("the platform needs PostgreSQL: docs/benchmarks.md says how");
-  const postgres = await start();
-  stack.defer(() => postgres.stop());
+  const postgres = await postgresServer(stack);
   say("health: starting the platform and the agent");
   const world = await startAgentWorld(stack, cluster, program, postgres.url);
   add(await firstReport(world, postgres.url, options, signal));
   if (wanted("rest")) add(...(await atRest(world, cluster, options, signal)));
-  const connection = await connect({ kubeconfig: cluster.adminKubeconfig });
-  stack.defer(() => connection.close());
-  const client = new Client(connection);
+  const client = await stack.use(new People(cluster)).admin();
   if (wanted("told")) add(await told(world, client, options, signal));
   if (wanted("churn")) add(...(await churn(world, client, options, signal)));
   return rows;

@@ -9,7 +9,8 @@ import type { Program } from "../../../lab/cluster/program.ts";
 import { ensureRecipe } from "../../../lab/cluster/programs.ts";
 import { OBSERVED, OBSERVED_KINDS } from "../../../src/agent/kernel/observed-kinds.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
-import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { INSTALLED, namespace } from "../../world/installation.ts";
 import type { Shipped } from "../as-shipped.ts";
 import { type Fleet, fleet } from "../platform/health.ts";
 import { running } from "../running.ts";
@@ -34,9 +35,7 @@ export async function startFullCluster(
   signal: AbortSignal,
 ): Promise<Cluster> {
   const cluster = stack.use(await startCluster({ log: say }, signal));
-  const { crds, rbac, policies } = installation(DEFAULT_NAMES);
-  await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }], signal);
-  await cluster.apply([...crds, ...rbac, ...policies, ...openNamespace(NAMESPACE, DEFAULT_NAMES)], signal);
+  await cluster.apply([...INSTALLED, namespace(NAMESPACE), ...openNamespace(NAMESPACE)], signal);
   say(`health: storing ${pods} pods with their Deployments and ReplicaSets`);
   await storeWorkloads(cluster.etcd, pods, say, signal);
   return cluster;

@@ -4,20 +4,14 @@ import type { ClientHttp2Session } from "node:http2";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { systemClock, systemRandom } from "../../../src/base/clock.ts";
-import {
-  DEBUG_NAMESPACE,
-  DEBUG_SESSION_LABEL,
-  DEFAULT_NAMES,
-  debugAccount,
-  objectName,
-} from "../../../src/crds/group.ts";
+import { DEBUG_NAMESPACE, DEBUG_SESSION_LABEL, debugAccount } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { connectInner } from "../../../src/debug-link/inner-client.ts";
 import { serveRelay } from "../../../src/debug-link/relay-loop.ts";
 import { newSessionKey, type SessionKey } from "../../../src/debug-link/session-key.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { connect } from "../../../src/kube/client/connection.ts";
-import { SHOP } from "../../world/people.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
+import { ours } from "../../world/objects.ts";
+import { People, SHOP } from "../../world/people.ts";
 import { mib } from "../agent/options.ts";
 import { usageOf } from "../agent/usage.ts";
 import type { Row } from "../table.ts";
@@ -28,7 +22,6 @@ import { type DebugCluster, DIRECT_ACCOUNT, startTunnel } from "./world.ts";
 const STREAMS = 3;
 const GOAL_MIB = 250;
 const REST_MS = 10_000;
-const { grantsNamespace } = DEFAULT_NAMES;
 
 /** Many sessions in one tunnel, each with watches on which nothing comes. The relay is plain, and the objects are an admin's. */
 export async function idle(found: DebugCluster, { sessions, say }: DebugOptions, signal: AbortSignal): Promise<Row[]> {
@@ -45,9 +38,7 @@ export async function idle(found: DebugCluster, { sessions, say }: DebugOptions,
   await pause(REST_MS / 2, undefined, { signal });
   const before = usageOf(tunnel.pid);
   say(`debug: ${sessions} sessions with ${STREAMS} idle streams each, in one tunnel`);
-  const connection = await connect({ kubeconfig: found.cluster.adminKubeconfig, environment: {} });
-  stack.defer(() => connection.close());
-  const client = new Client(connection);
+  const client = await stack.use(new People(found.cluster)).admin();
   const over = new AbortController();
   stack.defer(async () => over.abort(new Error("measured")));
   for (let index = 0; index < sessions; index += 1) {
@@ -87,9 +78,8 @@ async function openObject(
     ...{ sessionId, deploymentId: `dep_${"0".repeat(28)}`, mode: "logs" as const, namespace: SHOP, expiresAt },
     ...{ owner: "jo@vendor.example", reason: "500s since 14:02", clientKey: key.pin },
   };
-  const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "DebugSession", spec } as const;
-  const metadata = { name: objectName(sessionId), namespace: grantsNamespace };
-  const made = await client.create<DebugSession>(debugSessions, { ...object, metadata } as DebugSession, signal);
+  const made = await client.create<DebugSession>(debugSessions, ours("DebugSession", sessionId, spec), signal);
+  const { metadata } = made;
   const account = debugAccount(made.metadata.uid);
   const labels = { [DEBUG_SESSION_LABEL]: made.metadata.uid };
   const rbac = "rbac.authorization.k8s.io";

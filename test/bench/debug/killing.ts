@@ -1,12 +1,11 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { objectName } from "../../../src/crds/group.ts";
 import { accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { connect } from "../../../src/kube/client/connection.ts";
+import { GRANTS, People } from "../../world/people.ts";
 import { ask } from "../platform/ask.ts";
 import { type Row, spread } from "../table.ts";
 import { granted, type OpenSession, opened } from "./engineer.ts";
@@ -19,7 +18,6 @@ const GOAL_MS = 2_000;
 const BEAT_MS = 50;
 /** What was on its way to the pod when kubectl ended has come by then. */
 const SILENT_MS = 1_000;
-const { grantsNamespace: namespace } = DEFAULT_NAMES;
 
 /** A session with an exec through which a byte goes to the pod each 50 ms. */
 interface Talk {
@@ -78,14 +76,12 @@ async function handsOf(
   { cluster, fleet }: DebugWorld,
   signal: AbortSignal,
 ): Promise<readonly Hand[]> {
-  const connection = await connect({ kubeconfig: cluster.adminKubeconfig, environment: {} });
-  stack.defer(() => connection.close());
-  const client = new Client(connection);
+  const client = await stack.use(new People(cluster)).admin();
   const call = ask(fleet.port, fleet.key);
   const merge = (spec: object) => ({ type: "merge", body: { spec } }) as const;
-  const keyOf = (id: string) => ({ namespace, name: objectName(id) });
+  const keyOf = (id: string) => ({ namespace: GRANTS, name: objectName(id) });
   const rules = (each: readonly object[] | null) =>
-    client.patch(operationPolicies, { namespace, name: "default" }, merge({ rules: each }), {}, signal);
+    client.patch(operationPolicies, { namespace: GRANTS, name: "default" }, merge({ rules: each }), {}, signal);
   return [
     {
       what: "the customer's word",

@@ -1,12 +1,8 @@
-import { systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
-import { Informer } from "../../../src/kube/cache/informer.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { connect } from "../../../src/kube/client/connection.ts";
-import { jsonProjection } from "../../../src/kube/projection/projection.ts";
+import { GRANTS, People } from "../../world/people.ts";
 import { type Row, spread } from "../table.ts";
+import { watched } from "../watched.ts";
 import { granted, opened } from "./engineer.ts";
 import type { DebugOptions } from "./options.ts";
 import { wayOf } from "./ways.ts";
@@ -59,13 +55,8 @@ function within(seen: Readonly<Record<InCluster, number>>, startedMs: number): R
 
 /** When the API server showed each step of a session. */
 async function watch(stack: AsyncDisposableStack, { cluster }: DebugWorld, signal: AbortSignal) {
-  const connection = await connect({ kubeconfig: cluster.adminKubeconfig, environment: {} });
-  stack.defer(() => connection.close());
-  const { grantsNamespace: namespace } = DEFAULT_NAMES;
-  const informer = new Informer<DebugSession>({
-    ...{ client: new Client(connection), namespace, clock: systemClock, log: silentLogger },
-    ...{ resource: debugSessions, projection: jsonProjection<DebugSession>() },
-  });
+  const client = await stack.use(new People(cluster)).admin();
+  const informer = await watched<DebugSession>(stack, client, debugSessions, GRANTS, signal);
   const all = new Map<string, Partial<Record<InCluster, number>>>();
   informer.onChange(({ object: { metadata, status } }) => {
     const seen = all.get(metadata.name) ?? {};
@@ -76,13 +67,6 @@ async function watch(stack: AsyncDisposableStack, { cluster }: DebugWorld, signa
     if (status?.state === "Open") seen.open ??= now;
     if (status?.tunnel !== undefined) seen.claimed ??= now;
   });
-  const stop = new AbortController();
-  const running = informer.run(stop.signal);
-  stack.defer(async () => {
-    stop.abort();
-    await running;
-  });
-  await informer.whenSynced(signal);
   return (id: string): Record<InCluster, number> => {
     const none = { created: Number.NaN, opening: Number.NaN, open: Number.NaN, claimed: Number.NaN };
     return { ...none, ...all.get(objectName(id)) };

@@ -6,20 +6,14 @@ import { freePort } from "../../../lab/cluster/ports.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
-import {
-  installation,
-  openDebugSessions,
-  openNamespace,
-  openNamespaceToDebug,
-} from "../../../src/crds/manifests/installation.ts";
-import { findPostgres } from "../../../src/platform/testing/postgres.ts";
+import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
+import { install } from "../../world/installation.ts";
+import { approvers, SHOP } from "../../world/people.ts";
 import { type Shipped, shipped } from "../as-shipped.ts";
 import { type Fleet, fleet } from "../platform/health.ts";
-import { readyOn, running } from "../running.ts";
+import { postgresServer, readyOn, running } from "../running.ts";
 
-export const SHOP = "shop";
 export const POD = "api-0";
-export const APPROVER = "alice";
 const MODES = "logs,read,exec,port-forward";
 const TOKEN_SECONDS = 7_200;
 const RBAC = "rbac.authorization.k8s.io";
@@ -40,20 +34,11 @@ export async function startDebugCluster(
   const cluster = stack.use(await startCluster({ log: say }, signal));
   const kubelet = await startKubelet(cluster, signal);
   stack.defer(() => kubelet.stop());
-  const { crds, rbac, policies } = installation(DEFAULT_NAMES);
-  await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }], signal);
-  await cluster.apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP)], signal);
-  await cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP)], signal);
-  await cluster.apply([defaultPolicy(DEFAULT_NAMES), ...approver(), ...directAccount()], signal);
+  const debug = [...openDebugSessions(), ...openNamespaceToDebug(SHOP)];
+  await install(cluster, { more: [...debug, defaultPolicy(), approvers()] }, signal);
+  await cluster.apply(directAccount(), signal);
   const pod = await kubelet.pod(SHOP, POD, { app: "api" });
   return { cluster, pod, program: await shipped(stack) };
-}
-
-function approver() {
-  const roleRef = { apiGroup: RBAC, kind: "ClusterRole", name: "sallyport-approver" };
-  const subjects = [{ apiGroup: RBAC, kind: "User", name: APPROVER }];
-  const metadata = { name: "approvers", namespace: DEFAULT_NAMES.grantsNamespace };
-  return [{ apiVersion: `${RBAC}/v1`, kind: "RoleBinding", metadata, roleRef, subjects }];
 }
 
 /** Who connects directly and through the peers: a token, and the rights of a session's account. */
@@ -89,10 +74,7 @@ export async function startDebugWorld(
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<DebugWorld> {
-  const start = findPostgres();
-  if (start === undefined) throw new Error("the platform needs PostgreSQL: docs/benchmarks.md says how");
-  const postgres = await start();
-  stack.defer(() => postgres.stop());
+  const postgres = await postgresServer(stack);
   say("debug: starting platform, agent, operator and tunnel");
   const { cluster, program } = found;
   const vendor = await fleet(stack, postgres.url, "debug", false);

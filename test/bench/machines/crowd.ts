@@ -1,7 +1,7 @@
 import { startCluster } from "../../../lab/cluster/cluster.ts";
 import { MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import { DrainWorld } from "../../integration/machines/drain-world.ts";
-import { GRANTS } from "../../world/people.ts";
+import { ours } from "../../world/objects.ts";
 import type { Row } from "../table.ts";
 import { inPod, measured } from "./in-pod.ts";
 
@@ -21,12 +21,8 @@ export async function crowd(
   const world = await DrainWorld.create(cluster);
   stack.defer(() => world.close());
   // Else one after the other is drained, and the last one with the pods of all.
-  await cluster.apply([
-    {
-      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata: { name: "nodes", namespace: GRANTS } },
-      spec: { deploymentId: "dep_1", namePrefix: "node-", drain: { maxParallel: nodes } },
-    },
-  ]);
+  const pool = { deploymentId: "dep_1", namePrefix: "node-", drain: { maxParallel: nodes } };
+  await cluster.apply([ours("MachinePool", "nodes", pool)]);
   const names = Array.from({ length: nodes }, (_, index) => `node-${index + 1}`);
   // All nodes are drained: pods that are made again would find no other one.
   for (const name of names) await world.workload(`web-${name}`, name, podsEach, { affinity: onlyOn(name) });

@@ -7,11 +7,12 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { startCluster } from "../../../lab/cluster/cluster.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { DEFAULT_NAMES, JOIN_ACCOUNT } from "../../../src/crds/group.ts";
+import { JOIN_ACCOUNT } from "../../../src/crds/group.ts";
 import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
-import { installation, openMachines } from "../../../src/crds/manifests/installation.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { connect } from "../../../src/kube/client/connection.ts";
+import { openMachines } from "../../../src/crds/manifests/installation.ts";
+import { INSTALLED } from "../../world/installation.ts";
+import { ours } from "../../world/objects.ts";
+import { People } from "../../world/people.ts";
 import type { Row } from "../table.ts";
 import { inPod, measured } from "./in-pod.ts";
 
@@ -20,19 +21,13 @@ const GOAL_MIB = 100;
 const REST_MS = 10_000;
 /** Of one address the join server takes 20 requests a second. */
 const OF_ONE_ADDRESS = 10;
-const { grantsNamespace: namespace } = DEFAULT_NAMES;
-const API = "sallyport.dev/v1alpha1";
 
 /** Machines that wait for an approver, each with a long-poll over a TLS connection of its own. */
 export async function waitingPolls(polls: number, say: (line: string) => void, signal: AbortSignal): Promise<Row> {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startCluster({ log: say }, signal));
-  const { crds, rbac, policies } = installation();
-  await cluster.apply([...crds, ...rbac, ...policies, ...openMachines()]);
   const deploymentId = `dep_${"0".repeat(28)}`;
-  await cluster.apply([
-    { apiVersion: API, kind: "MachinePool", metadata: { name: "workers", namespace }, spec: { deploymentId } },
-  ]);
+  await cluster.apply([...INSTALLED, ...openMachines(), ours("MachinePool", "workers", { deploymentId })]);
   const keyFile = join(cluster.dir, "key");
   await writeFile(keyFile, "sp_m_000000000000_0000000000000000000000000000000000000000\n", { mode: 0o600 });
   const [port, platformUrl] = [await freePort(), await silentPlatform(stack)];
@@ -45,9 +40,7 @@ export async function waitingPolls(polls: number, say: (line: string) => void, s
     SALLYPORT_JOIN_URL: `https://127.0.0.1:${port}`,
   };
   const server = await inPod(stack, cluster, "join", JOIN_ACCOUNT, env, signal);
-  const connection = await connect({ kubeconfig: cluster.adminKubeconfig, environment: {} });
-  stack.defer(() => connection.close());
-  const client = new Client(connection);
+  const client = await stack.use(new People(cluster)).admin();
   const uids: string[] = [];
   for (let index = 0; index < polls; index += 1) {
     uids.push((await client.create<MachineJoin>(machineJoins, joinOf(index), signal)).metadata.uid);
@@ -88,7 +81,7 @@ function joinOf(index: number): MachineJoin {
   const [name, nodeName] = [`workers-${publicKey.slice(0, 12)}`, `workers-${index}`];
   const asked = { pool: "workers", machineId: nodeName, nodeName, publicKey, request: "TUlJQg==", facts: {} };
   const spec = { ...asked, tokenId: "0123456789abcdef" };
-  return { apiVersion: API, kind: "MachineJoin", metadata: { name, namespace }, spec } as MachineJoin;
+  return ours("MachineJoin", name, spec);
 }
 
 /** The join server tells it where machines join, and asks it nothing while they wait. */

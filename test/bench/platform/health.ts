@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import zlib from "node:zlib";
 import type { ObservedResource } from "../../../src/contract/resources/resource-heartbeat.ts";
 import { digestOf, rowHash } from "../../../src/contract/resources/resource-level.ts";
-import { findPostgres } from "../../../src/platform/testing/postgres.ts";
+import { postgresServer } from "../running.ts";
 import { type Row, spread } from "../table.ts";
 import { ask } from "./ask.ts";
 import { Child } from "./child.ts";
@@ -32,17 +32,12 @@ export interface HealthOptions {
 
 /** What the health of resources costs the platform: reports of everything, and of nothing new. On PostgreSQL. */
 export async function benchHealth(options: HealthOptions, signal: AbortSignal): Promise<Row[]> {
-  const start = findPostgres();
-  if (start === undefined) throw new Error("the platform's benchmarks need PostgreSQL: docs/benchmarks.md says how");
-  const server = await start();
-  try {
-    const rows: Row[] = [];
-    if (options.wanted("reports")) rows.push(await fullReports(server.url, options, signal));
-    if (options.wanted("confirms")) rows.push(await confirms(server.url, options, signal));
-    return rows;
-  } finally {
-    await server.stop();
-  }
+  await using stack = new AsyncDisposableStack();
+  const { url } = await postgresServer(stack);
+  const rows: Row[] = [];
+  if (options.wanted("reports")) rows.push(await fullReports(url, options, signal));
+  if (options.wanted("confirms")) rows.push(await confirms(url, options, signal));
+  return rows;
 }
 
 export interface Fleet {

@@ -1,8 +1,7 @@
 import { renderStack } from "../../../src/agent/releases/render/render-stack.ts";
-import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
+import { GRANTS, SHOP } from "../../world/people.ts";
 
-export const SHOP = "shop";
 /** Of a container that has a port: a Deployment, a Service and a ServiceAccount. */
 const OBJECTS_OF_APP = 3;
 /** Of five objects one is a Deployment. */
@@ -45,7 +44,7 @@ export function rendered(
 ): readonly ReleaseObject[] {
   const answer = renderStack({
     ...{ stack: { id: "shop", resources }, config: PLAIN, deploymentId, releaseId: releaseIdOf(version), version },
-    ...{ grantsNamespace: DEFAULT_NAMES.grantsNamespace, namespaces: [SHOP] },
+    ...{ grantsNamespace: GRANTS, namespaces: [SHOP] },
   });
   if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
   return answer.objects;

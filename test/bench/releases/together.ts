@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { findPostgres } from "../../../src/platform/testing/postgres.ts";
 import { ask } from "../platform/ask.ts";
 import { Child } from "../platform/child.ts";
 import { fleet } from "../platform/health.ts";
 import { manyManagers } from "../platform/rows.ts";
+import { postgresServer } from "../running.ts";
 import { type Row, spread } from "../table.ts";
 import { mixedResources } from "./objects.ts";
 import type { ReleasesOptions } from "./options.ts";
@@ -16,11 +16,8 @@ const OBJECTS = 50;
 
 /** All deployments that follow a channel of one platform, each with a manager of its own, which is a plain socket here. */
 export async function together({ followers: count, say }: ReleasesOptions, signal: AbortSignal): Promise<Row> {
-  const start = findPostgres();
-  if (start === undefined) throw new Error("the platform needs PostgreSQL: docs/benchmarks.md says how");
   await using stack = new AsyncDisposableStack();
-  const postgres = await start();
-  stack.defer(() => postgres.stop());
+  const postgres = await postgresServer(stack);
   const vendor = await fleet(stack, postgres.url, "together", false);
   const call = ask(vendor.port, vendor.key);
   const agents = await manyManagers(postgres.url, vendor.workspaceId, vendor.deploymentId, count);

@@ -2,22 +2,21 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { RELEASE_ID_LABEL } from "../../../src/crds/release-names.ts";
-import { Informer } from "../../../src/kube/cache/informer.ts";
+import type { Informer } from "../../../src/kube/cache/informer.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { jsonProjection } from "../../../src/kube/projection/projection.ts";
-import { findPostgres } from "../../../src/platform/testing/postgres.ts";
-import { GRANTS, SHOP } from "../../world/people.ts";
+import { GRANTS, People, SHOP } from "../../world/people.ts";
 import { inPod } from "../machines/in-pod.ts";
 import { ask } from "../platform/ask.ts";
 import { type Fleet, fleet } from "../platform/health.ts";
+import { postgresServer } from "../running.ts";
+import { watched } from "../watched.ts";
 import { SlowLink } from "./slow-link.ts";
-import { adminOf, releaseCluster } from "./world.ts";
+import { releaseCluster } from "./world.ts";
 
 const CHANNEL = "production";
 const POLL_MS = 100;
@@ -49,10 +48,7 @@ export async function startWholeWorld(
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<WholeWorld> {
-  const start = findPostgres();
-  if (start === undefined) throw new Error("the platform needs PostgreSQL: docs/benchmarks.md says how");
-  const postgres = await start();
-  stack.defer(() => postgres.stop());
+  const postgres = await postgresServer(stack);
   const { cluster, auditFile } = await releaseCluster(stack, false, say, signal);
   say(`releases: starting the platform with ${count} deployments, agent and operator`);
   const vendor = await fleet(stack, postgres.url, `releases-${count}`, false);
@@ -78,9 +74,13 @@ export async function startWholeWorld(
     },
     signal,
   );
-  const admin = await adminOf(stack, cluster);
+  const admin = await stack.use(new People(cluster)).admin();
   for (const { id } of followers) await accepted(admin, id, signal);
-  const world = { cluster, auditFile, fleet: vendor, call, followers, ...(await watched(stack, admin, signal)) };
+  const world = {
+    ...{ cluster, auditFile, fleet: vendor, call, followers },
+    rollouts: await watched<Rollout>(stack, admin, rollouts, GRANTS, signal),
+    settings: await watched<KubeObject>(stack, admin, resources.configMaps, SHOP, signal),
+  };
   for (const { id } of followers)
     await statusOf(
       world,
@@ -121,26 +121,6 @@ async function accepted(admin: Client, id: string, signal: AbortSignal): Promise
   }
   const body = { spec: { acceptedNamespaces: [SHOP] } };
   await admin.patch(managedDeployments, key, { type: "merge", body }, {}, signal);
-}
-
-async function watched(stack: AsyncDisposableStack, client: Client, signal: AbortSignal) {
-  const common = { client, clock: systemClock, log: silentLogger };
-  const found = {
-    rollouts: new Informer<Rollout>({
-      ...{ ...common, namespace: GRANTS, resource: rollouts, projection: jsonProjection<Rollout>() },
-    }),
-    settings: new Informer<KubeObject>({
-      ...{ ...common, namespace: SHOP, resource: resources.configMaps, projection: jsonProjection<KubeObject>() },
-    }),
-  };
-  const stop = new AbortController();
-  const running = Object.values(found).map((each) => each.run(stop.signal).catch(() => undefined));
-  stack.defer(async () => {
-    stop.abort(new Error("measured"));
-    await Promise.all(running);
-  });
-  await Promise.all(Object.values(found).map((each) => each.whenSynced(signal)));
-  return found;
 }
 
 interface Shown {

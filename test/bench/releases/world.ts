@@ -5,29 +5,23 @@ import { type Cluster, startCluster } from "../../../lab/cluster/cluster.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { newContent, newRollout } from "../../../src/agent/releases/release-objects.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type ReleaseContent, type ReleaseObject, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { FINAL_ROLLOUT_STATES, type Rollout, type RolloutAction, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
-import {
-  installation,
-  openNamespace,
-  openNamespaceToReleases,
-  openReleases,
-} from "../../../src/crds/manifests/installation.ts";
+import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
-import { Informer } from "../../../src/kube/cache/informer.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { connect } from "../../../src/kube/client/connection.ts";
+import type { Informer } from "../../../src/kube/cache/informer.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { jsonProjection } from "../../../src/kube/projection/projection.ts";
-import { SHOP } from "../../world/people.ts";
+import { install } from "../../world/installation.ts";
+import { ours } from "../../world/objects.ts";
+import { GRANTS, People, SHOP } from "../../world/people.ts";
 import { inPod } from "../machines/in-pod.ts";
+import { watched } from "../watched.ts";
 import { releaseIdOf } from "./objects.ts";
 
-export const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 export const DEPLOYMENT_ID = `dep_${"0".repeat(27)}1`;
 const NODES = 4;
 /** A rollout that takes longer is a failure of the benchmark. */
@@ -92,28 +86,14 @@ export class ReleaseWorld {
     signal: AbortSignal,
   ): Promise<ReleaseWorld> {
     const { cluster, auditFile } = await releaseCluster(stack, withPods, say, signal);
-    const admin = await adminOf(stack, cluster);
-    const managed = { deploymentId: DEPLOYMENT_ID, name: "shop" };
-    const metadata = { name: objectName(DEPLOYMENT_ID), namespace: GRANTS };
-    const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "ManagedDeployment", metadata, spec: managed };
-    await admin.create(managedDeployments, object, signal);
+    const admin = await stack.use(new People(cluster)).admin();
+    const managed = ours("ManagedDeployment", DEPLOYMENT_ID, { deploymentId: DEPLOYMENT_ID, name: "shop" });
+    await admin.create(managedDeployments, managed, signal);
     const operator = await inPod(stack, cluster, "operator", DEFAULT_NAMES.operatorAccount, OPERATOR_ENV, signal);
-    const common = { client: admin, clock: systemClock, log: silentLogger };
     const informers = {
-      rollouts: new Informer<Rollout>({
-        ...{ ...common, namespace: GRANTS, resource: rollouts, projection: jsonProjection<Rollout>() },
-      }),
-      workloads: new Informer<Workload>({
-        ...{ ...common, namespace: SHOP, resource: resources.deployments, projection: jsonProjection<Workload>() },
-      }),
+      rollouts: await watched<Rollout>(stack, admin, rollouts, GRANTS, signal),
+      workloads: await watched<Workload>(stack, admin, resources.deployments, SHOP, signal),
     };
-    const stop = new AbortController();
-    const running = Object.values(informers).map((each) => each.run(stop.signal).catch(() => undefined));
-    stack.defer(async () => {
-      stop.abort(new Error("measured"));
-      await Promise.all(running);
-    });
-    await Promise.all(Object.values(informers).map((each) => each.whenSynced(signal)));
     return new ReleaseWorld({ cluster, operator, admin, auditFile }, informers, signal);
   }
 
@@ -222,18 +202,9 @@ export async function releaseCluster(
   const apiserverArgs = [`--audit-policy-file=${policy}`, `--audit-log-path=${auditFile}`];
   const pods = withPods ? { controllers: true, kwok: { nodes: NODES } } : {};
   const cluster = stack.use(await startCluster({ ...pods, apiserverArgs, log: say }, signal));
-  const { crds, rbac, policies } = installation(DEFAULT_NAMES);
-  await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }], signal);
-  await cluster.apply([...crds, ...rbac, ...policies, ...openReleases()], signal);
-  const shipped = defaultPolicy(DEFAULT_NAMES);
+  const shipped = defaultPolicy();
   const rules = ["release/install", "release/update"].map((pattern) => ({ pattern, decision: "auto" }));
-  const open = [...openNamespace(SHOP), ...openNamespaceToReleases(SHOP)];
-  await cluster.apply([...open, { ...shipped, spec: { ...(shipped.spec as object), rules } }], signal);
+  const open = [...openReleases(), ...openNamespaceToReleases(SHOP)];
+  await install(cluster, { more: [...open, { ...shipped, spec: { ...(shipped.spec as object), rules } }] }, signal);
   return { cluster, auditFile };
-}
-
-export async function adminOf(stack: AsyncDisposableStack, cluster: Cluster): Promise<Client> {
-  const connection = await connect({ kubeconfig: cluster.adminKubeconfig, environment: {} });
-  stack.defer(() => connection.close());
-  return new Client(connection);
 }
