@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { until } from "../../src/base/testing/until.ts";
 import { STACK } from "../../src/platform/areas/releases/testing/releases.ts";
-import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
-import { inMemory } from "../../src/platform/testing/empty-database.ts";
+import type { RunningPlatform } from "../../src/platform/server.ts";
 import { type Answer, call } from "../../src/platform/testing/harness.ts";
+import { newWorkspace, startPlatformInMemory } from "../world/platform.ts";
 import { useHelm } from "./use-helm.ts";
 
 const FILES = {
@@ -38,10 +38,9 @@ afterAll(async () => {
 });
 
 it("helm takes the chart of a promoted release from the portal's own words, and installs it dry", async () => {
-  platform = await startPlatform({ database: await inMemory(), objects: { folder: join(folder, "objects") } });
-  const { url, bootstrap } = platform;
-  const { id: workspaceId } = await bootstrap.workspace("acme");
-  const { key } = await bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } });
+  platform = await startPlatformInMemory(folder);
+  const { url } = platform;
+  const { key } = await newWorkspace(platform);
   const ask = async (method: string, path: string, body?: object): Promise<Answer["body"]> => {
     const answer = await call(url, method, path, { key, ...(body && { body }) });
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);

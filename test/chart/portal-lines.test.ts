@@ -17,9 +17,9 @@ import { objectName } from "../../src/crds/group.ts";
 import { linesOf } from "../../src/platform/areas/deployment-portal/testing/portal-lines.ts";
 import { STACK } from "../../src/platform/areas/releases/testing/releases.ts";
 import { TestBrowser } from "../../src/platform/identity/testing/test-browser.ts";
-import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
-import { inMemory } from "../../src/platform/testing/empty-database.ts";
+import type { RunningPlatform } from "../../src/platform/server.ts";
 import { type Answer, call } from "../../src/platform/testing/harness.ts";
+import { newWorkspace, startPlatformInMemory } from "../world/platform.ts";
 import { helmProgram } from "./helm.ts";
 import { runCommands } from "./page-commands.ts";
 import { CHART } from "./use-helm.ts";
@@ -60,10 +60,9 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => void files.listen(0, "127.0.0.1", resolve));
   filesUrl = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
-  platform = await startPlatform({ database: await inMemory(), objects: { folder: join(folder, "objects") } });
+  platform = await startPlatformInMemory(folder);
   const { bootstrap, url } = platform;
-  const { id: workspaceId } = await bootstrap.workspace("acme");
-  const { key } = await bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } });
+  const { workspaceId, key } = await newWorkspace(platform);
   await bootstrap.manager({ workspaceId, name: "customer one", shared: true });
   admin = async (method, path, body) => {
     const answer = await call(url, method, path, { key, ...(body && { body }) });

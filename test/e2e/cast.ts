@@ -9,11 +9,12 @@ import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-gran
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
 import { type KubeObject, type Resource, resources } from "../../src/kube/objects/resource.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import type { Answer } from "./command.ts";
 import type { Seen } from "./front.ts";
 import { kubectl, kubectlAs } from "./kubectl.ts";
-import { GRANTS, readScene, type Scene, SHOP, SYSTEM } from "./scene.ts";
+import { readScene, type Scene } from "./scene.ts";
 
 /** Pods must start and images be unpacked while other programs run. */
 const PATIENCE_MS = 120_000;

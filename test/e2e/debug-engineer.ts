@@ -2,9 +2,9 @@ import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { objectName } from "../../src/crds/group.ts";
 import { Typed } from "../integration/debug/typed.ts";
+import { SHOP } from "../world/people.ts";
 import { type Cast, soon } from "./cast.ts";
 import { command } from "./command.ts";
-import { SHOP } from "./scene.ts";
 
 const MAIN = join(import.meta.dirname, "../../bin/sallyport.mjs");
 

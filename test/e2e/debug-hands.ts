@@ -3,11 +3,11 @@ import { expect } from "vitest";
 import { type DebugSession, debugSessions } from "../../src/crds/kinds/debug-session.ts";
 import { pageCommands, runCommands } from "../chart/page-commands.ts";
 import type { Typed } from "../integration/debug/typed.ts";
+import { GRANTS, SHOP } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { type Cast, soon } from "./cast.ts";
 import type { Session } from "./debug-engineer.ts";
 import { kubectl } from "./kubectl.ts";
-import { GRANTS, SHOP } from "./scene.ts";
 
 /** The most that may pass between a hand that ends a session and the last byte at the pod. */
 const CUT_MS = 5_000;

@@ -1,6 +1,7 @@
+import { SHOP } from "../world/people.ts";
 import { bash } from "./command.ts";
 import { apply, kubectl } from "./kubectl.ts";
-import { type Scene, SHOP } from "./scene.ts";
+import type { Scene } from "./scene.ts";
 
 // What an engineer looks into: a pod with a server in our image, and beside it a container with what `kubectl cp` and a
 // shell need, which our image does not have.

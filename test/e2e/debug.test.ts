@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { oldestKubectl } from "../../lab/cluster/kubectl.ts";
 import { isFull } from "../../src/base/testing/full.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
+import { SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, type Pod, soon, useCast } from "./cast.ts";
 import { command } from "./command.ts";
@@ -14,7 +15,7 @@ import { PORT, removeApi, startApi } from "./debug-workload.ts";
 import { helm, installSallyport, RELEASE, upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
 import { reaches } from "./reach.ts";
-import { APPROVER, SHOP, SYSTEM } from "./scene.ts";
+import { APPROVER } from "./scene.ts";
 
 // Debug sessions as they are used: the chart's tunnel under PodSecurity `restricted` and NetworkPolicies, the engineer's
 // own program and two versions of kubectl, real kubelets, and the customer with the lines of the pages.

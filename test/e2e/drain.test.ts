@@ -2,11 +2,11 @@ import { afterEach, expect, test } from "vitest";
 import { fullOnly } from "../../src/base/testing/full.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { CHART, helm, RELEASE, upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
-import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
 const OPERATORS = "app.kubernetes.io/component=operator";
 const cast = useCast();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { DeployedResource } from "../../src/contract/resources/resources.ts";
+import { SHOP } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { apply, kubectl } from "./kubectl.ts";
-import { SHOP } from "./scene.ts";
 
 // What real kubelets say of containers that crash, cannot be pulled or need too much memory, as the vendor reads it.
 const cast = useCast();

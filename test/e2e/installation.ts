@@ -1,9 +1,10 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { bound, GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { command } from "./command.ts";
 import { apply, kubectl } from "./kubectl.ts";
-import { APPROVER, GRANTS, type Scene, SHOP, SYSTEM } from "./scene.ts";
+import { APPROVER, type Scene } from "./scene.ts";
 
 export const RELEASE = "sallyport";
 export const CHART = join(import.meta.dirname, "../../deploy/helm/sallyport");
@@ -24,7 +25,7 @@ export async function installSallyport(scene: Scene, values: object, signal: Abo
   const startedAt = performance.now();
   await helm(scene, ["install", RELEASE, CHART, "--wait", "--timeout", "180s"], values, signal);
   const readyInMs = performance.now() - startedAt;
-  await apply(scene, [approvers()], signal);
+  await apply(scene, [bound("approvers", GRANTS, "sallyport-approver", APPROVER)], signal);
   await kubectl(scene, ["rollout", "status", "deployment/web", "-n", SHOP, "--timeout=120s"], signal);
   return { readyInMs };
 }
@@ -99,16 +100,6 @@ export function runtimeKeySecret(key: string) {
     kind: "Secret",
     metadata: { name: KEY_SECRET, namespace: SYSTEM },
     stringData: { key },
-  };
-}
-
-function approvers() {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name: "approvers", namespace: GRANTS },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-approver" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
   };
 }
 

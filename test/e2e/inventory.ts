@@ -1,5 +1,6 @@
+import { GRANTS, SYSTEM } from "../world/people.ts";
 import { kubectl } from "./kubectl.ts";
-import { GRANTS, type Scene, SYSTEM } from "./scene.ts";
+import type { Scene } from "./scene.ts";
 
 /** An object as `Kind namespace/name`; without the slash where its kind has no namespaces. */
 export type Entry = string;

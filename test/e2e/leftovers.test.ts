@@ -3,12 +3,13 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { pageCommands, runCommands } from "../chart/page-commands.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { CHART, helm, installSallyport, RELEASE } from "./installation.ts";
 import { type Entry, inventory } from "./inventory.ts";
 import { kubectl } from "./kubectl.ts";
-import { APPROVER, GRANTS, SHOP, SYSTEM } from "./scene.ts";
+import { APPROVER } from "./scene.ts";
 
 const cast = useCast();
 const ANN = "ann";

@@ -5,11 +5,11 @@ import { createClient } from "../../src/api-client/client.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { CHART, helm, installSallyport, RELEASE } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
-import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
 const cast = useCast();
 

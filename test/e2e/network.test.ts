@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SHOP, SYSTEM } from "../world/people.ts";
 import { useCast } from "./cast.ts";
 import { reaches } from "./reach.ts";
-import { SHOP, SYSTEM } from "./scene.ts";
 
 // NetworkPolicies are on, and the pod network enforces them; otherwise these tests would prove nothing.
 

@@ -7,13 +7,14 @@ import type { PortalPackages } from "../../src/contract/deployment-portal/deploy
 import type { Command } from "../../src/contract/operations/commands.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import type { PluginsValues } from "../../src/plugins/values.ts";
+import { GRANTS, SHOP } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { bash, command } from "./command.ts";
 import { Engineer } from "./debug-engineer.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { apply, kubectl } from "./kubectl.ts";
-import { APPROVER, GRANTS, SHOP, workersOf } from "./scene.ts";
+import { APPROVER, workersOf } from "./scene.ts";
 
 // An operation of the vendor's own, from its two files to a changed object: the vendor's program packs and uploads it, the
 // platform bakes it into the operator's image, the customer takes the image and the values, and approves.

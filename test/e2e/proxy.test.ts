@@ -4,11 +4,11 @@ import { isFull } from "../../src/base/testing/full.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import { Squid, squidProblem } from "../integration/proxy/squid.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { apply, kubectl } from "./kubectl.ts";
-import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
 // A real squid that requires a password stands between the agent's pod and the platform, whose certificate is of a
 // private authority. The NetworkPolicy opens the way to squid and none to the platform.

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Rollout } from "../../src/crds/kinds/rollout.ts";
+import { GRANTS, SHOP } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { command } from "./command.ts";
@@ -9,7 +10,7 @@ import { reaches } from "./reach.ts";
 import { appStack, FRONT, PORT, STORE, type Version, VISITORS } from "./releases/app.ts";
 import { Asker } from "./releases/asker.ts";
 import { Customer, Vendor } from "./releases/people.ts";
-import { APPROVER, GRANTS, nodesOf, SHOP } from "./scene.ts";
+import { APPROVER, nodesOf } from "./scene.ts";
 
 // Releases as they are used: the vendor's own program, the customer with the lines of docs/releases.md, real images in a
 // namespace that takes restricted pods only and denies all traffic that no policy allows, and a client that never stops.

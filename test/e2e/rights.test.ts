@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { soon, useCast } from "./cast.ts";
 import { kubectl, kubectlAs } from "./kubectl.ts";
-import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
 // What agent and operator may is in test/chart/golden, which test/chart/install holds against a real API server.
 

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { SHOP } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { soon, useCast } from "./cast.ts";
 import { runtimeKeySecret } from "./installation.ts";
 import { apply } from "./kubectl.ts";
-import { SHOP } from "./scene.ts";
 
 const cast = useCast();
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { fateOf, healed, keyOf, WATCHED_MS, type Witness } from "../integration/rules-removed/consequences.ts";
 import { RULES, removeRule } from "../integration/rules-removed/rule.ts";
+import { SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
-import { SHOP, SYSTEM } from "./scene.ts";
 
 // Takes all rules of an account's roles, and its pods start without them. test/integration takes each rule in turn from
 // running processes. Leases are left out: a process that may not renew ends on purpose, which is covered there as well.

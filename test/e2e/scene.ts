@@ -5,9 +5,6 @@ import type { ProductImage } from "./product-image.ts";
 export const SCENE_FILE = "SALLYPORT_E2E_SCENE";
 
 export const APPROVER = "robin@customer.example";
-export const SYSTEM = "sallyport-system";
-export const GRANTS = "sallyport-grants";
-export const SHOP = "shop";
 
 /** What the tests need to know of what main.ts has built. Plain data, because they are other processes. */
 export interface Scene {

@@ -1,11 +1,12 @@
 import { afterAll, describe, expect } from "vitest";
 import { fullOnly } from "../../src/base/testing/full.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, type PlanLine, soon, useCast } from "./cast.ts";
 import { upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
-import { APPROVER, GRANTS, SHOP, SYSTEM } from "./scene.ts";
+import { APPROVER } from "./scene.ts";
 
 const cast = useCast();
 

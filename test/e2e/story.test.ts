@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
+import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
 import { eventually } from "../world/wait.ts";
 import { isReady, type Pod, soon, useCast } from "./cast.ts";
 import { helm, RELEASE } from "./installation.ts";
-import { APPROVER, GRANTS, SHOP, SYSTEM } from "./scene.ts";
+import { APPROVER } from "./scene.ts";
 
 // The whole path once: the vendor asks, the approver decides, real pods change, and both sides report the same.
 

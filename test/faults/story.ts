@@ -6,6 +6,7 @@ import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants, FINAL_GRANT_STATES } from "../../src/crds/kinds/access-grant.ts";
 import { ApiError as KubeError } from "../../src/kube/client/api-error.ts";
 import { type KubeObject, type NewObject, resources } from "../../src/kube/objects/resource.ts";
+import { workload } from "../world/installation.ts";
 import { GRANTS, SHOP } from "../world/people.ts";
 import { persist } from "./persist.ts";
 import type { Chance } from "./random.ts";
@@ -148,18 +149,7 @@ export class Story {
   }
 
   #objects(): readonly Made[] {
-    const labels = { app: this.workload };
     const container = { name: "app", image: "registry.example/app:1" };
-    const deployment = {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name: this.workload, namespace: SHOP },
-      spec: {
-        replicas: 1,
-        selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: { containers: [container] } },
-      },
-    };
     const pods = this.lines.flatMap(({ params: { pod } }) =>
       typeof pod !== "string"
         ? []
@@ -173,7 +163,7 @@ export class Story {
           ],
     );
     return [
-      { resource: resources.deployments, object: deployment },
+      { resource: resources.deployments, object: workload(this.workload) },
       ...pods.map((object) => ({ resource: resources.pods, object })),
     ];
   }

@@ -1,8 +1,8 @@
 import { beforeAll } from "vitest";
 import type { Cluster } from "../../lab/cluster/cluster.ts";
 import { customResourceDefinition, type Kind } from "../../src/crds/kinds/kind.ts";
-
-export const GRANTS = "sallyport-grants";
+import { namespace } from "../world/installation.ts";
+import { GRANTS } from "../world/people.ts";
 
 /** What the API server said: an HTTP status, and words where it refused. */
 export interface Answer {
@@ -21,8 +21,7 @@ export interface KindObjects {
 /** Call it once in a test file: the kinds are there before the first test. */
 export function kindObjects(cluster: () => Cluster, kinds: readonly Kind[]): KindObjects {
   beforeAll(async () => {
-    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
-    await cluster().apply([namespace, ...kinds.map((kind) => customResourceDefinition(kind))]);
+    await cluster().apply([namespace(GRANTS), ...kinds.map((kind) => customResourceDefinition(kind))]);
   }, 120_000);
   const sent = async (method: string, path: string, body: object, contentType?: string): Promise<Answer> => {
     const call = { method, path, body, ...(contentType !== undefined && { contentType }) };

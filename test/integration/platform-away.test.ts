@@ -1,24 +1,23 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect } from "vitest";
-import { runAgent } from "../../src/agent/agent.ts";
-import { loadAgentConfig } from "../../src/agent/kernel/config.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import { silentLogger } from "../../src/base/log.ts";
 import { fullOnly } from "../../src/base/testing/full.ts";
 import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type DynamicObject, resources } from "../../src/kube/objects/resource.ts";
-import { loadOperatorConfig } from "../../src/operator/kernel/config.ts";
-import { runOperator } from "../../src/operator/operator.ts";
 import { readPlatformConfig } from "../../src/platform/platform-config.ts";
 import { startPlatform } from "../../src/platform/server.ts";
 import { startWorld, type World } from "../faults/world.ts";
+import { workload } from "../world/installation.ts";
+import { metric } from "../world/objects.ts";
 import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
+import { askToScale } from "../world/platform.ts";
+import { type Running, startAgent, startOperator } from "../world/processes.ts";
+import { signal } from "../world/wait.ts";
 import { PushedClock } from "./platform-away-clock.ts";
 
 const HOUR_MS = 3_600_000;
@@ -36,17 +35,11 @@ const clock = new PushedClock();
 const running = new Map<"agent" | "operator", Running>();
 let world: World;
 
-interface Running {
-  readonly registry: Registry;
-  readonly done: Promise<void>;
-  readonly stop: AbortController;
-}
-
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-away-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   world = await startWorld({ folder }, stack, over.signal);
-  await world.admin.create(resources.deployments, deployment(), signal());
+  await world.admin.create(resources.deployments, workload("web"), signal());
 });
 
 afterAll(async () => {
@@ -61,7 +54,11 @@ fullOnly(
     let platform = await serve();
     start("agent");
     start("operator");
-    const [granted, undecided, refused] = [await ask("web", 2), await ask("web", 3), await ask("web", 4)];
+    const [{ id: granted }, { id: undecided }, { id: refused }] = [
+      await askToScale(world, 2),
+      await askToScale(world, 3),
+      await askToScale(world, 4),
+    ];
     await eventually(async () => (await grant(undecided)) && (await grant(refused)));
 
     // A command that is in the cluster and has not run: the agent sees the approval while the operator is away.
@@ -90,7 +87,7 @@ fullOnly(
     expect((await grant(refused))?.status?.state).toBe("Denied");
     const scale = await world.admin.getScale(resources.deployments, { namespace: SHOP, name: "web" }, signal());
     expect(scale?.spec.replicas).toBe(2);
-    expect(await metric("agent", 'sallyport_controlplane_connected{channel="sync"}')).toBe(0);
+    expect(await metricOf("agent", 'sallyport_controlplane_connected{channel="sync"}')).toBe(0);
 
     platform = await serve();
     stack.defer(() => platform.close());
@@ -126,7 +123,8 @@ fullOnly("an agent that starts while the platform is away takes nothing for gone
   await stop("agent");
   start("agent", { SALLYPORT_PLATFORM_URL: "http://127.0.0.1:9/" });
   await eventually(
-    async () => (await metric("agent", 'sallyport_controlplane_connections_total{channel="sync",result="failed"}')) > 0,
+    async () =>
+      (await metricOf("agent", 'sallyport_controlplane_connections_total{channel="sync",result="failed"}')) > 0,
   );
   await pass(120_000, async () => false);
   expect(await managed()).toBe("Serving");
@@ -145,30 +143,14 @@ function serve() {
 }
 
 function start(name: "agent" | "operator", more: Readonly<Record<string, string>> = {}): void {
-  const registry = new Registry();
-  const ownStop = new AbortController();
-  const tools = { clock, log: silentLogger, registry };
-  const env = {
-    ...world.environments[name],
-    ...LEASES,
-    SALLYPORT_HEALTH_HOST: "127.0.0.1",
-    SALLYPORT_HEALTH_PORT: "0",
-    SALLYPORT_IDENTITY: `${name}-0`,
-    ...more,
-  };
-  const done =
-    name === "agent"
-      ? runAgent(loadAgentConfig(env), tools, ownStop.signal)
-      : runOperator(loadOperatorConfig(env), tools, ownStop.signal);
-  done.catch(() => undefined);
-  running.set(name, { registry, done, stop: ownStop });
+  const env = { ...world.environments[name], ...LEASES, SALLYPORT_IDENTITY: `${name}-0`, ...more };
+  running.set(name, name === "agent" ? startAgent(env, { clock }) : startOperator(env, { clock }));
 }
 
 async function stop(name: "agent" | "operator"): Promise<void> {
   const each = running.get(name);
   running.delete(name);
-  each?.stop.abort(new Error("stopped by the test"));
-  await each?.done;
+  await each?.stop();
 }
 
 async function hours(count: number): Promise<void> {
@@ -187,23 +169,13 @@ async function pass(ms: number, isEnough: () => Promise<boolean>): Promise<void>
 /** Fails the test when one of them ended: an absent platform is no reason to end. */
 async function renewed(name: "agent" | "operator"): Promise<void> {
   const since = clock.wallNow().getTime() - STEP_MS / 2;
-  const ended = running.get(name)?.done.then(() => Promise.reject(new Error(`the ${name} ended`)));
+  const ended = running.get(name)?.ended.then(() => Promise.reject(new Error(`the ${name} ended`)));
   const looked = eventually(async () => {
     const key = { namespace: SYSTEM, name: `sallyport-${name}` };
     const lease = await world.admin.get<DynamicObject>(resources.leases, key, signal());
     return Date.parse((lease?.spec as { renewTime?: string } | undefined)?.renewTime ?? "") >= since;
   }, 5);
   await Promise.race([looked, ended]);
-}
-
-async function ask(name: string, replicas: number): Promise<string> {
-  const { engineer, deploymentId } = world;
-  const params = { namespace: SHOP, kind: "deployment", name, replicas };
-  const commands = [{ command: "kubernetes/scale", summary: `to ${replicas}`, params }];
-  const body = { deploymentId, remediationPlanId: `to-${replicas}`, title: "Scale", commands };
-  const { id } = await engineer.accessRequests.create({ body }, signal());
-  await engineer.accessRequests.queue({ params: { id } }, signal());
-  return id;
 }
 
 /** Until the admission policies are loaded, up to 3 s after their installation, decisions are answered with 503. */
@@ -225,10 +197,9 @@ function invocation(commandId: string): Promise<OperationInvocation | undefined>
   return world.admin.get<OperationInvocation>(operationInvocations, key, signal());
 }
 
-async function metric(name: "agent" | "operator", line: string): Promise<number> {
-  const text = (await running.get(name)?.registry.metrics()) ?? "";
-  const found = text.split("\n").find((each) => each.startsWith(`${line} `));
-  return Number(found?.slice(line.length + 1));
+async function metricOf(name: "agent" | "operator", line: string): Promise<number> {
+  const registry = running.get(name)?.registry;
+  return registry === undefined ? Number.NaN : metric(registry, line);
 }
 
 function minutesAfter(from: Date, to: Date | string | null | undefined): number {
@@ -246,19 +217,4 @@ async function eventually<T>(
     if (found) return found as NonNullable<T> & (T extends false ? never : T);
     await sleep(systemClock, everyMs, limit);
   }
-}
-
-function signal(): AbortSignal {
-  return AbortSignal.timeout(120_000);
-}
-
-function deployment() {
-  const labels = { app: "web" };
-  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "web", namespace: SHOP },
-    spec: { replicas: 1, selector: { matchLabels: labels }, template },
-  };
 }

@@ -14,6 +14,8 @@ import { operationInvocations } from "../../src/crds/kinds/operation-invocation.
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { startWorld, type World } from "../faults/world.ts";
 import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
+import { askToScale } from "../world/platform.ts";
+import { signal } from "../world/wait.ts";
 import { Canaries, ChattyKubelet } from "./secrets-canaries.ts";
 import { chatter, leakyObjects } from "./secrets-workload.ts";
 
@@ -215,15 +217,7 @@ async function automatic(operation: string, params: Readonly<Record<string, stri
   return command;
 }
 
-async function ask(replicas: number): Promise<string> {
-  const { engineer, deploymentId } = world;
-  const params = { namespace: SHOP, kind: "deployment", name: "leaky", replicas };
-  const commands = [{ command: "kubernetes/scale", summary: `to ${replicas}`, params }];
-  const body = { deploymentId, remediationPlanId: `to-${replicas}`, title: "Scale", commands };
-  const { id } = await engineer.accessRequests.create({ body }, signal());
-  await engineer.accessRequests.queue({ params: { id } }, signal());
-  return id;
-}
+const ask = async (replicas: number): Promise<string> => (await askToScale(world, replicas, "leaky")).id;
 
 /** Until the admission policies are loaded, up to 3 s after their installation, decisions are answered with 503. */
 async function decide(requestId: string, spec: Partial<AccessGrantSpec>): Promise<void> {
@@ -239,8 +233,4 @@ async function decide(requestId: string, spec: Partial<AccessGrantSpec>): Promis
 
 function request(id: string): Promise<AccessRequest> {
   return world.engineer.accessRequests.get({ params: { id } }, signal());
-}
-
-function signal(): AbortSignal {
-  return AbortSignal.timeout(120_000);
 }

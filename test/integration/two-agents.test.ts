@@ -11,7 +11,9 @@ import { type DynamicObject, type KubeObject, resources } from "../../src/kube/o
 import { changesIn } from "../faults/audit.ts";
 import type { TestProcess } from "../faults/test-process.ts";
 import { startWorld, type World } from "../faults/world.ts";
+import { workload } from "../world/installation.ts";
 import { GRANTS, SHOP, SYSTEM } from "../world/people.ts";
+import { signal } from "../world/wait.ts";
 
 const WORKLOAD = "web";
 const stack = new AsyncDisposableStack();
@@ -29,7 +31,7 @@ beforeAll(async () => {
   const pair = (kind: "agent" | "operator"): Promise<TestProcess[]> =>
     Promise.all(["a", "b"].map((each) => world.another(kind, `${kind}-${each}`, { SALLYPORT_IDENTITY: each })));
   [agents, operators] = await Promise.all([pair("agent"), pair("operator")]);
-  await world.admin.create(resources.deployments, deployment(), signal());
+  await world.admin.create(resources.deployments, workload(WORKLOAD), signal());
   const all = [world.processes.platform, ...agents, ...operators];
   for (const target of all) target.start(stop.signal);
   await Promise.all(all.map((target) => target.kept(signal())));
@@ -137,19 +139,4 @@ async function approvedScale(replicas: number): Promise<void> {
   await until(
     async () => (await world.admin.get<AccessGrant>(accessGrants, key, signal()))?.status?.state === "Completed",
   );
-}
-
-function signal(): AbortSignal {
-  return AbortSignal.timeout(120_000);
-}
-
-function deployment() {
-  const labels = { app: WORKLOAD };
-  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: WORKLOAD, namespace: SHOP },
-    spec: { replicas: 1, selector: { matchLabels: labels }, template },
-  };
 }

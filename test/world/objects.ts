@@ -1,5 +1,6 @@
 import type { Registry } from "prom-client";
 import { objectName } from "../../src/crds/group.ts";
+import { managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import type { Client } from "../../src/kube/client/client.ts";
 import { type DynamicObject, resources } from "../../src/kube/objects/resource.ts";
 import { GRANTS } from "./people.ts";
@@ -9,6 +10,13 @@ import { signal } from "./wait.ts";
 // biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.
 export function ours(kind: string, id: string, spec: object): any {
   return { apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name: objectName(id), namespace: GRANTS }, spec };
+}
+
+/** Answers for the customer where the deployment may be operated on. */
+export async function accept(client: Client, deploymentId: string, ...namespaces: readonly string[]): Promise<void> {
+  const key = { namespace: GRANTS, name: objectName(deploymentId) };
+  const body = { spec: { acceptedNamespaces: namespaces } };
+  await client.patch(managedDeployments, key, { type: "merge", body }, {}, signal());
 }
 
 /** `status/reason` of the object's condition of this type. */

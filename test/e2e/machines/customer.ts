@@ -3,11 +3,11 @@ import { expect } from "vitest";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { pageCommands, runCommands } from "../../chart/page-commands.ts";
+import { GRANTS } from "../../world/people.ts";
 import { eventually } from "../../world/wait.ts";
 import { type Cast, soon } from "../cast.ts";
 import type { Answer } from "../command.ts";
 import { kubectl, kubectlAs } from "../kubectl.ts";
-import { GRANTS } from "../scene.ts";
 
 export interface Node extends KubeObject {
   readonly spec: { readonly unschedulable?: boolean };

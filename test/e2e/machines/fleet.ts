@@ -1,5 +1,7 @@
+import { ours } from "../../world/objects.ts";
+import { bound, GRANTS, SYSTEM } from "../../world/people.ts";
 import { apply, kubectl } from "../kubectl.ts";
-import { APPROVER, GRANTS, type Scene, SYSTEM } from "../scene.ts";
+import { APPROVER, type Scene } from "../scene.ts";
 import { MILL_LABELS } from "./mill.ts";
 
 const NODE_PORT = 30_843;
@@ -23,19 +25,10 @@ export async function openFleet(scene: Scene, signal: AbortSignal): Promise<void
   await apply(
     scene,
     [
-      {
-        apiVersion: "sallyport.dev/v1alpha1",
-        kind: "MachinePool",
-        metadata: { name: "workers", namespace: GRANTS },
-        spec: { deploymentId: scene.vendor.deploymentId, namePrefix: "m-", labels: MILL_LABELS },
-      },
-      {
-        apiVersion: "rbac.authorization.k8s.io/v1",
-        kind: "RoleBinding",
-        metadata: { name: "machine-approvers", namespace: GRANTS },
-        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "sallyport-machine-approver" },
-        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
-      },
+      ours("MachinePool", "workers", {
+        ...{ deploymentId: scene.vendor.deploymentId, namePrefix: "m-", labels: MILL_LABELS },
+      }),
+      bound("machine-approvers", GRANTS, "sallyport-machine-approver", APPROVER, "Role"),
     ],
     signal,
   );

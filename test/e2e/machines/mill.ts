@@ -1,5 +1,6 @@
+import { SHOP } from "../../world/people.ts";
 import { apply, kubectl } from "../kubectl.ts";
-import { type Scene, SHOP } from "../scene.ts";
+import type { Scene } from "../scene.ts";
 
 // What runs on a machine: two replicas that a budget keeps, wherever a node has the label of the pool.
 

@@ -1,7 +1,8 @@
+import { SHOP } from "../../world/people.ts";
 import { soon } from "../cast.ts";
 import { RESTRICTED } from "../debug-workload.ts";
 import { apply, kubectl } from "../kubectl.ts";
-import { type Scene, SHOP } from "../scene.ts";
+import type { Scene } from "../scene.ts";
 import { FRONT, PORT, VISITORS } from "./app.ts";
 
 const NAME = "asker";

@@ -8,10 +8,10 @@ import { NAMESPACE_PLACEHOLDER } from "../../../src/crds/kinds/accepted-namespac
 import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { pageCommands, runCommands } from "../../chart/page-commands.ts";
 import type { Typed } from "../../integration/debug/typed.ts";
+import { GRANTS } from "../../world/people.ts";
 import { eventually } from "../../world/wait.ts";
 import { type Cast, soon } from "../cast.ts";
 import { Engineer, type Said } from "../debug-engineer.ts";
-import { GRANTS } from "../scene.ts";
 
 /** A rollout with three waves, each of which has to stay well for ten seconds, on a busy machine. */
 const PATIENCE_MS = 200_000;

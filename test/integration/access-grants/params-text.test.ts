@@ -4,7 +4,6 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { runs } from "../../../src/base/testing/runs.ts";
 import { HUMAN_TEXT } from "../../../src/contract/wire/schema.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
-import { installation } from "../../../src/crds/manifests/installation.ts";
 import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params/params.ts";
 import { shownLength } from "../../../src/platform/areas/operations/params/shown-length.ts";
 import { INSTALLED } from "../../world/installation.ts";
@@ -39,10 +38,9 @@ async function refusal(params: object): Promise<string | undefined> {
 }
 
 beforeAll(async () => {
-  const { crds, rbac, policies } = installation();
   const namespaces = [DEFAULT_NAMES.systemNamespace, DEFAULT_NAMES.grantsNamespace];
   const made = namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
-  await cluster().apply([...made, ...crds, ...rbac, ...policies]);
+  await cluster().apply([...made, ...INSTALLED]);
 });
 
 const ODD = /[\p{C}\p{Z}\u115f\u1160\u3164\uffa0]/u;

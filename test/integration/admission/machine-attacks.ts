@@ -1,4 +1,5 @@
-import { DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
+import { REMOVED_LABEL } from "../../../src/crds/group.ts";
+import { GRANTS } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
 import {
   CREATE,
@@ -19,8 +20,6 @@ import {
 } from "./machine-writes.ts";
 
 // What stolen processes of machines, and people without the right, may not write.
-
-const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 
 const NODES = "sallyport-machines-nodes";
 const CSR = "sallyport-machines-csr";

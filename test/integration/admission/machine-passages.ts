@@ -1,4 +1,5 @@
-import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
+import { CORDONED_BY_ANNOTATION, REMOVED_LABEL } from "../../../src/crds/group.ts";
+import { GRANTS } from "../../world/people.ts";
 import type { Passage, Stamp } from "../attacks.ts";
 import {
   APPROVER,
@@ -18,8 +19,6 @@ import {
   type Who,
   WISH,
 } from "./machine-writes.ts";
-
-const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 
 export const MACHINE_PASSAGES: readonly Passage<Who>[] = [
   {

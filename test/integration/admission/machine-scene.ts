@@ -5,13 +5,14 @@ import { ownParamsFound } from "../../../lab/cluster/policies-in-force.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
+import { namespace } from "../../world/installation.ts";
+import { bound, GRANTS, SHOP, SYSTEM } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
 import { APPROVER, csr, drain, join, KEY, node, pod, pool, UID, type Who, WISH } from "./machine-writes.ts";
 
 // A pool with machines that have joined, wait, were refused and were removed. Each account of the processes has every
 // right: what is refused here is refused by policies alone.
 
-const { systemNamespace: SYSTEM, grantsNamespace: GRANTS } = DEFAULT_NAMES;
 const ONLOOKER = "bob@customer.example";
 const PLACE = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}`;
 
@@ -30,13 +31,12 @@ const account = (name: string): object => ({ kind: "ServiceAccount", name, names
 /** Returns the credentials of everybody, on a cluster with our installation. */
 export async function setMachineScene(cluster: Cluster): Promise<Record<Who, string>> {
   await cluster.apply(openMachines(DEFAULT_NAMES, { allowForce: true }));
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } };
   const unnamed = (of: string) => ({
     apiVersion: "v1",
     kind: "ServiceAccount",
     metadata: { name: "default", namespace: of },
   });
-  await cluster.apply([namespace, unnamed("shop"), unnamed("kube-system")]);
+  await cluster.apply([namespace(SHOP), unnamed(SHOP), unnamed("kube-system")]);
   await ownParamsFound(openMachines(), (call, during) => cluster.request(call, during), signal());
   await cluster.apply([
     ...[pool, join(KEY, "m-1"), join("b".repeat(64), "m-gone", { labels: { [REMOVED_LABEL]: "true" } })],
@@ -50,26 +50,14 @@ export async function setMachineScene(cluster: Cluster): Promise<Record<Who, str
     bindAdmin("careless-join", account("sallyport-join")),
     bindAdmin("living-node", { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:node:m-1" }),
     bindAdmin("careless-node", { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:node:m-gone" }),
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "RoleBinding",
-      metadata: { name: "machine-approvers", namespace: GRANTS },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: MACHINE_APPROVER },
-      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
-    },
+    bound("machine-approvers", GRANTS, MACHINE_APPROVER, APPROVER, "Role"),
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "Role",
       metadata: { name: "patches", namespace: GRANTS },
       rules: [{ apiGroups: ["sallyport.dev"], resources: ["machinejoins"], verbs: ["get", "patch"] }],
     },
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "RoleBinding",
-      metadata: { name: "onlookers", namespace: GRANTS },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "patches" },
-      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: ONLOOKER }],
-    },
+    bound("onlookers", GRANTS, "patches", ONLOOKER, "Role"),
   ] as Record<string, unknown>[]);
   const ofAccount = (name: string) => cluster.kubeconfigForServiceAccount(SYSTEM, `sallyport-${name}`);
   const agent = await ofAccount("agent");

@@ -1,9 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { GRANTS } from "../../world/people.ts";
 
 // What attackers write about machines, and the objects that they write it about.
 
-const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 const API = "sallyport.dev/v1alpha1";
 export const APPROVER = "ann@customer.example";
 export const KEY = "a".repeat(64);

@@ -1,5 +1,6 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { namespace } from "../../world/installation.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
 import { MEMBER, ROLLOUT_RUN } from "../releases/released-objects.ts";
 import { copied, left, secret, type Who } from "./secret-attacks.ts";
@@ -15,7 +16,7 @@ export async function setSecretScene(cluster: Cluster): Promise<Record<Who, stri
     { kind: "ServiceAccount", name: ROLLOUT_RUN, namespace: GRANTS },
   ];
   await cluster.apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } },
+    namespace(SHOP),
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ROLLOUT_RUN, namespace: GRANTS } },
     {
       apiVersion: `${group}/v1`,

@@ -6,13 +6,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { StoredReceipt } from "../../../src/contract/access-requests/receipts.ts";
 import { canonicalJson } from "../../../src/contract/operations/plan-hash.ts";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { objectName } from "../../../src/crds/group.ts";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { type Connection, connect } from "../../../src/kube/client/connection.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
 import { INSTALLED } from "../../world/installation.ts";
-import { GRANTS } from "../../world/people.ts";
+import { GRANTS, People } from "../../world/people.ts";
 import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld } from "./agent-world.ts";
@@ -25,16 +24,17 @@ let world: AgentWorld;
 let agent: Running;
 let operator: Running;
 let folder = "";
-const connections: Connection[] = [];
+let people: People;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sallyport-receipts-"));
   world = await createAgentWorld(cluster());
+  people = new People(cluster());
   operator = world.startOperator();
   agent = world.startAgent("agent-1");
 });
 afterAll(async () => {
-  await Promise.all(connections.map((connection) => connection.close()));
+  await people?.close();
   await agent?.stop();
   await operator?.stop();
   await world?.close();
@@ -62,14 +62,6 @@ async function decidedWhenPossible(id: string, words: Partial<AccessGrantSpec>):
     ({ spec }) => spec.decidedBy !== undefined,
   );
   return world.grant(id, ({ status }) => status?.receipt !== undefined);
-}
-
-async function account(name: string): Promise<Client> {
-  const connection = await connect({
-    kubeconfig: await cluster().kubeconfigForServiceAccount(DEFAULT_NAMES.systemNamespace, name),
-  });
-  connections.push(connection);
-  return new Client(connection);
 }
 
 let grants: readonly AccessGrant[] = [];
@@ -116,7 +108,10 @@ test("grants that end at once get receipts of one chain, printed, checked offlin
 });
 
 test("neither a stolen operator, nor a stolen agent, nor an approver changes what a receipt says", async () => {
-  const [operatorClient, agentClient] = [await account("sallyport-operator"), await account("sallyport-agent")];
+  const [operatorClient, agentClient] = [
+    await people.account("sallyport-operator"),
+    await people.account("sallyport-agent"),
+  ];
   const [grant] = grants;
   if (grant === undefined) throw new Error("no grant");
   const { name } = grant.metadata;

@@ -3,14 +3,13 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { debugAccount } from "../../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type DebugSession, type DebugSessionSpec, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
-import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
 import { BUILT_IN } from "../../../src/crds/operations/catalog.ts";
 import { DEBUG_MODES, type DebugMode } from "../../../src/crds/operations/debug.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { WITH_DEBUG } from "../../world/installation.ts";
-import { condition, metric } from "../../world/objects.ts";
+import { accept, condition, metric } from "../../world/objects.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID, type OperatorWorld, type RunningOperator } from "../operator/operator-world.ts";
@@ -145,21 +144,12 @@ describe("each lever ends an open session", () => {
 
   test("the namespace is closed to the deployment", async () => {
     const { asked } = await openSession("logs");
-    const key = { namespace: GRANTS, name: DEPLOYMENT_ID.replaceAll("_", "-") };
-    const accept = (acceptedNamespaces: readonly string[]) =>
-      world.admin.patch(
-        managedDeployments,
-        key,
-        { type: "merge", body: { spec: { acceptedNamespaces } } },
-        {},
-        signal(),
-      );
-    await accept(["elsewhere"]);
+    await accept(world.admin, DEPLOYMENT_ID, "elsewhere");
     try {
       expect((await inState(asked, "Closed")).status?.closeReason).toBe("revoked");
       expect(await left()).toEqual([]);
     } finally {
-      await accept([SHOP]);
+      await accept(world.admin, DEPLOYMENT_ID, SHOP);
     }
   });
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { namespace } from "../../world/installation.ts";
 import { eventually } from "../../world/wait.ts";
 import { DEBUG_NAMESPACE } from "./debug-world.ts";
 
@@ -24,8 +25,8 @@ beforeAll(async () => {
     { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
   ];
   await cluster().apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: DEBUG_NAMESPACE } },
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+    namespace(DEBUG_NAMESPACE),
+    namespace("shop"),
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace: DEBUG_NAMESPACE } },
     { apiVersion: `${api}/v1`, kind: "Role", metadata: { name: "exec", namespace: "shop" }, rules },
     {

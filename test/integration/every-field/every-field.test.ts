@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES, GROUP } from "../../../src/crds/group.ts";
 import { lentBinding, lentRole } from "../../../src/crds/kinds/lending.ts";
-import { installation, openCluster } from "../../../src/crds/manifests/installation.ts";
+import { openCluster } from "../../../src/crds/manifests/installation.ts";
 import { BUILT_IN, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
-import { INSTALLED } from "../../world/installation.ts";
+import { INSTALLED, namespace } from "../../world/installation.ts";
 import { eventually } from "../../world/wait.ts";
 import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";
 import { type Change, Schemas } from "./openapi.ts";
@@ -57,14 +57,13 @@ let admin: Patch;
 let schemas: Schemas;
 
 beforeAll(async () => {
-  const { crds, rbac, policies } = installation();
   const account = { name: "grant-0123456789ab", namespace: grantsNamespace };
   const bindings = OPERATIONS.flatMap(({ command }) => lentRole(command, NAMESPACE, BUILT_IN) ?? []).map((lent) =>
     lentBinding(lent, account.name, { grantsNamespace }, {}),
   );
   await cluster().apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
-    ...[...crds, ...rbac, ...openCluster(), ...policies],
+    namespace(NAMESPACE),
+    ...[...INSTALLED, ...openCluster()],
     { apiVersion: "v1", kind: "ServiceAccount", metadata: account },
     ...bindings.map((each) => ({ ...each })),
     NODE,

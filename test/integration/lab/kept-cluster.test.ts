@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { KeptCluster } from "../../../lab/cluster/kept-cluster.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { INSTALLED, WITH_MACHINES } from "../../world/installation.ts";
+import { GRANTS } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
 
 // A test file must find the cluster as if it were the first one, whatever the file before has left.
@@ -14,7 +15,6 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => kept?.cluster.stop());
 
-const GRANTS = "sallyport-grants";
 const POLICY = {
   apiVersion: "sallyport.dev/v1alpha1",
   kind: "OperationPolicy",

@@ -1,12 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { runAgent } from "../../../src/agent/agent.ts";
-import { loadAgentConfig } from "../../../src/agent/kernel/config.ts";
-import { systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
 import { until } from "../../../src/base/testing/until.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { NAMESPACE_PLACEHOLDER } from "../../../src/crds/kinds/accepted-namespaces.ts";
@@ -14,22 +10,22 @@ import { accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { openNamespace } from "../../../src/crds/manifests/installation.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { connect } from "../../../src/kube/client/connection.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
 import { type DynamicObject, type KubeObject, type Resource, resources } from "../../../src/kube/objects/resource.ts";
-import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { runOperator } from "../../../src/operator/operator.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
 import { startWorld, type World } from "../../faults/world.ts";
-import { GRANTS, SHOP } from "../../world/people.ts";
-import { PATIENT_LEASE } from "../../world/wait.ts";
-import { getPods, JOBS, object, policyAdmins, workload } from "./customers-objects.ts";
+import { namespace, workload } from "../../world/installation.ts";
+import { eventReasons, metric, ours } from "../../world/objects.ts";
+import { GRANTS, People, SHOP } from "../../world/people.ts";
+import { startAgent, startOperator } from "../../world/processes.ts";
+import { signal } from "../../world/wait.ts";
+import { getPods, JOBS, policyAdmins } from "./customers-objects.ts";
 import { type Report, Swarm, tellsNothing } from "./swarm.ts";
 
 const MOST = 20;
 const stack = new AsyncDisposableStack();
 const stop = new AbortController();
-const registry = new Registry();
+let registry: Registry;
 let world: World;
 let platform: Swarm;
 /** A client with the credentials of a stolen agent. */
@@ -42,38 +38,27 @@ beforeAll(async () => {
   stack.defer(() => platform.close());
   world = await startWorld({ folder }, stack, stop.signal);
   await world.cluster.apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: JOBS } },
+    namespace(JOBS),
     ...openNamespace(JOBS),
     policyAdmins(),
-    { ...object("OperationPolicy", "reading-is-free"), spec: { defaults: { "read-only": "auto" } } },
-    workload(SHOP, "web"),
-    workload(JOBS, "worker"),
+    ours("OperationPolicy", "reading-is-free", { defaults: { "read-only": "auto" } }),
+    workload("web"),
+    workload("worker", { namespace: JOBS }),
   ]);
-  const connection = await connect({
-    kubeconfig: world.environments.agent.SALLYPORT_KUBECONFIG ?? "",
-    environment: {},
-  });
-  stack.defer(() => connection.close());
-  agent = new Client(connection);
+  agent = await stack.use(new People(world.cluster)).with(world.environments.agent.SALLYPORT_KUBECONFIG ?? "");
   const env = (kind: "agent" | "operator") => ({
     ...world.environments[kind],
     SALLYPORT_PLATFORM_URL: platform.url,
     SALLYPORT_NAMESPACES: `${SHOP},${JOBS}`,
     SALLYPORT_DEPLOYMENTS: "",
     SALLYPORT_MAX_WAITING_DEPLOYMENTS: String(MOST),
-    SALLYPORT_HEALTH_HOST: "127.0.0.1",
-    SALLYPORT_HEALTH_PORT: "0",
     SALLYPORT_POLL_INTERVAL: "500ms",
-    ...PATIENT_LEASE,
   });
-  const tools = { clock: systemClock, log: silentLogger };
-  const running = [
-    runAgent(loadAgentConfig(env("agent")), { ...tools, registry }, stop.signal),
-    runOperator(loadOperatorConfig(env("operator")), { ...tools, registry: new Registry() }, stop.signal),
-  ];
+  const running = [startAgent(env("agent")), startOperator(env("operator"))] as const;
+  ({ registry } = running[0]);
   stack.defer(async () => {
     stop.abort(new Error("the test is over"));
-    await Promise.all(running);
+    await Promise.all(running.map((each) => each.stop()));
   });
 });
 afterAll(() => stack.disposeAsync(), 60_000);
@@ -89,7 +74,7 @@ test("two deployments wait until the customer accepts each, and neither learns a
   expect(platform.reports.every(tellsNothing)).toBe(true);
   expect([platform.leased, platform.dispatched, platform.materialized]).toEqual([[], [], []]);
   expect([await all(accessGrants), await all(operationInvocations)]).toEqual([[], []]);
-  await until(async () => (await eventReasons(one)).includes("AwaitingAcceptance"));
+  await until(async () => (await eventReasons(world.admin, objectName(one))).includes("AwaitingAcceptance"));
 
   await accept(one, SHOP);
   await until(async () => platform.ends.has(platform.commandOf(one, SHOP)));
@@ -119,11 +104,7 @@ test("taken back, nothing goes on: no report of workloads, no grant, no command,
   platform.askAgain(id);
   await polled();
   const commandId = newId("cmd");
-  await agent.create(
-    operationInvocations,
-    { ...object("OperationInvocation", objectName(commandId)), spec: getPods(id, commandId) },
-    signal(),
-  );
+  await agent.create(operationInvocations, ours("OperationInvocation", commandId, getPods(id, commandId)), signal());
   await until(async () => (await invocation(commandId))?.status?.state === "Held");
   expect(await refusalOf(commandId)).toBe("DeploymentNotAccepted");
   expect(platform.reports.every(tellsNothing)).toBe(true);
@@ -152,9 +133,8 @@ test("a stolen agent cannot accept, nor delete what the customer answered, whate
   platform.list(id);
   await until(async () => (await stateOf(id)) === "Waiting");
   const make = (more: object, metadata: object = {}) => {
-    const made = object("ManagedDeployment", objectName(born));
-    const spec = { deploymentId: born, name: "x", ...more };
-    return agent.create(managedDeployments, { ...made, metadata: { ...made.metadata, ...metadata }, spec }, signal());
+    const made = ours("ManagedDeployment", born, { deploymentId: born, name: "x", ...more });
+    return agent.create(managedDeployments, { ...made, metadata: { ...made.metadata, ...metadata } }, signal());
   };
   await expect(make({ acceptedNamespaces: [SHOP] })).rejects.toThrow("cannot be created already accepted");
   await expect(make({ acceptedNamespaces: [] })).rejects.toThrow("cannot be created already accepted");
@@ -197,12 +177,12 @@ test("a thousand deployments, then a thousand others, become no more than waitin
     platform.list(...each);
     await polled();
     // The agent reads 500 deployments at most.
-    await until(async () => (await metric('answer="waiting"')) + (await metric('answer="unshown"')) === 500);
+    await until(async () => (await listed("waiting")) + (await listed("unshown")) === 500);
     await until(async () => (await unanswered()).length === MOST);
     await polled();
   }
   expect(await unanswered()).toHaveLength(MOST);
-  expect(await metric('answer="accepted"')).toBe(0);
+  expect(await listed("accepted")).toBe(0);
   expect(await count()).toEqual(before);
   expect(platform.reports.every(tellsNothing)).toBe(true);
 });
@@ -266,27 +246,12 @@ async function all<T extends KubeObject = DynamicObject>(resource: Resource): Pr
   return found;
 }
 
-async function eventReasons(id: string): Promise<readonly string[]> {
-  const reasons: string[] = [];
-  const options = { namespace: GRANTS, fieldSelector: `regarding.name=${objectName(id)}` };
-  for await (const event of world.admin.list<DynamicObject>(resources.events, options, signal()))
-    reasons.push(String(event.reason));
-  return reasons;
-}
-
-async function metric(label: string): Promise<number> {
-  const line = (await registry.metrics())
-    .split("\n")
-    .find((each) => each.startsWith(`sallyport_listed_deployments{${label}}`));
-  return Number(line?.split(" ")[1]);
+function listed(answer: string): Promise<number> {
+  return metric(registry, `sallyport_listed_deployments{answer="${answer}"}`);
 }
 
 /** Waits until the agent has read the list, and what follows from it, from the beginning. */
 async function polled(): Promise<void> {
   const seen = platform.lists;
   await until(async () => platform.lists >= seen + 2);
-}
-
-function signal(): AbortSignal {
-  return AbortSignal.timeout(120_000);
 }

@@ -7,10 +7,6 @@ export function getPods(deploymentId: string, commandId: string) {
   return { commandId, deploymentId, ...what, attempt: 1 };
 }
 
-export function object(kind: string, name: string) {
-  return { apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name, namespace: GRANTS } };
-}
-
 export function policyAdmins(
   subject: { readonly kind: string; readonly name: string; readonly namespace?: string } = {
     kind: "User",
@@ -25,11 +21,4 @@ export function policyAdmins(
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-policy-admin" },
     subjects: [{ ...apiGroup, ...subject }],
   };
-}
-
-export function workload(namespace: string, name: string) {
-  const labels = { app: name };
-  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
-  const spec = { replicas: 1, selector: { matchLabels: labels }, template };
-  return { apiVersion: "apps/v1", kind: "Deployment", metadata: { name, namespace }, spec };
 }

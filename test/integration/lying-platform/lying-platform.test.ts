@@ -1,31 +1,27 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runAgent } from "../../../src/agent/agent.ts";
-import { loadAgentConfig } from "../../../src/agent/kernel/config.ts";
-import { systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
 import { until } from "../../../src/base/testing/until.ts";
 import type { PendingRequest } from "../../../src/contract/access-requests/access-relay.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { planHash } from "../../../src/crds/plan.ts";
-import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { runOperator } from "../../../src/operator/operator.ts";
+import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
 import { startWorld, type World } from "../../faults/world.ts";
+import { workload } from "../../world/installation.ts";
+import { eventReasons, metric } from "../../world/objects.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
-import { PATIENT_LEASE } from "../../world/wait.ts";
+import { type Running, startAgent, startOperator } from "../../world/processes.ts";
+import { signal } from "../../world/wait.ts";
 import { type End, HostilePlatform, type Wanted } from "./hostile-platform.ts";
 
 const SCALE = "kubernetes/scale";
 const stack = new AsyncDisposableStack();
 const stop = new AbortController();
-const registries = { agent: new Registry(), operator: new Registry() };
+let running: Readonly<Record<"agent" | "operator", Running>>;
 let world: World;
 let platform: HostilePlatform;
 /** Approved for two lines: to scale to two replicas, and to seven. */
@@ -37,24 +33,17 @@ beforeAll(async () => {
   platform = await HostilePlatform.listen();
   stack.defer(() => platform.close());
   world = await startWorld({ folder }, stack, stop.signal);
-  await world.admin.create(resources.deployments, deployment(), signal());
+  await world.admin.create(resources.deployments, workload("web"), signal());
   const env = (kind: "agent" | "operator") => ({
     ...world.environments[kind],
     SALLYPORT_PLATFORM_URL: platform.url,
     SALLYPORT_DEPLOYMENTS: `${platform.deploymentId}=${SHOP}`,
-    SALLYPORT_HEALTH_HOST: "127.0.0.1",
-    SALLYPORT_HEALTH_PORT: "0",
     SALLYPORT_POLL_INTERVAL: "500ms",
-    ...PATIENT_LEASE,
   });
-  const tools = { clock: systemClock, log: silentLogger };
-  const running = [
-    runAgent(loadAgentConfig(env("agent")), { ...tools, registry: registries.agent }, stop.signal),
-    runOperator(loadOperatorConfig(env("operator")), { ...tools, registry: registries.operator }, stop.signal),
-  ];
+  running = { agent: startAgent(env("agent")), operator: startOperator(env("operator")) };
   stack.defer(async () => {
     stop.abort(new Error("the test is over"));
-    await Promise.all(running);
+    await Promise.all([running.agent.stop(), running.operator.stop()]);
   });
   approved = request(2, 7);
   platform.list(approved);
@@ -132,25 +121,27 @@ test("another plan under the id of an approved one changes nothing, and is told 
   await approve(plan);
   const before = (await grant(plan))?.spec;
   const mismatch = 'sallyport_requests_refused_total{reason="plan_mismatch"}';
-  const counted = await metric("agent", mismatch);
+  const counted = await metric(running.agent.registry, mismatch);
   platform.list({ ...request(9), ...{ id: plan.id, planHash: hashOf(plan.id, commandsOf(9)) } });
-  await until(async () => (await metric("agent", mismatch)) > counted);
+  await until(async () => (await metric(running.agent.registry, mismatch)) > counted);
   expect((await grant(plan))?.spec).toEqual(before);
-  await until(async () => (await eventReasons(objectName(plan.id))).includes("PlanMismatch"));
+  await until(async () => (await eventReasons(world.admin, objectName(plan.id))).includes("PlanMismatch"));
   await held(scale(9, plan.id), "ParamsMismatch");
 });
 
 test("a request whose plan is not what its hash says is not shown", async () => {
   const unfit = 'sallyport_requests_refused_total{reason="unfit"}';
-  const counted = await metric("agent", unfit);
+  const counted = await metric(running.agent.registry, unfit);
   const plan = { ...request(9), planHash: hashOf("ar_other", commandsOf(9)) };
   platform.list(plan);
   await until(async () => platform.decisions.some(({ requestId }) => requestId === plan.id));
   const decision = platform.decisions.find(({ requestId }) => requestId === plan.id);
   expect(decision).toMatchObject({ outcome: "denied", decidedBy: "sallyport-agent", identity: "unknown" });
   expect(await grant(plan)).toBeUndefined();
-  expect(await metric("agent", unfit)).toBe(counted + 1);
-  await until(async () => (await eventReasons(objectName(platform.deploymentId))).includes("RequestRefused"));
+  expect(await metric(running.agent.registry, unfit)).toBe(counted + 1);
+  await until(async () =>
+    (await eventReasons(world.admin, objectName(platform.deploymentId))).includes("RequestRefused"),
+  );
 });
 
 /**
@@ -159,14 +150,14 @@ test("a request whose plan is not what its hash says is not shown", async () => 
  */
 async function held(wanted: Wanted, reason: string): Promise<void> {
   const line = `sallyport_refused_total{reason="${reason}"}`;
-  const [changes, counted] = [await generation(), await metric("operator", line)];
+  const [changes, counted] = [await generation(), await metric(running.operator.registry, line)];
   const id = platform.send(wanted);
   expect(await ended(id)).toMatchObject({ state: "FAILED", error: { code: "COMMAND_HELD" } });
   const { status } = (await invocation(id)) ?? {};
   const authorized = status?.conditions?.find(({ type }) => type === "Authorized");
   expect([status?.state, authorized?.status, authorized?.reason]).toEqual(["Held", "False", reason]);
-  await until(async () => (await eventReasons(objectName(id))).includes("OperationHeld"));
-  expect(await metric("operator", line)).toBe(counted + 1);
+  await until(async () => (await eventReasons(world.admin, objectName(id))).includes("OperationHeld"));
+  expect(await metric(running.operator.registry, line)).toBe(counted + 1);
   expect(await generation()).toBe(changes);
 }
 
@@ -231,34 +222,4 @@ function invocation(commandId: string): Promise<OperationInvocation | undefined>
 async function generation(): Promise<number | undefined> {
   const key = { namespace: SHOP, name: "web" };
   return (await world.admin.get<KubeObject>(resources.deployments, key, signal()))?.metadata.generation;
-}
-
-async function eventReasons(name: string): Promise<readonly string[]> {
-  const reasons: string[] = [];
-  const options = { namespace: GRANTS, fieldSelector: `regarding.name=${name}` };
-  for await (const event of world.admin.list<DynamicObject>(resources.events, options, signal())) {
-    reasons.push(String(event.reason));
-  }
-  return reasons;
-}
-
-async function metric(of: "agent" | "operator", line: string): Promise<number> {
-  const text = await registries[of].metrics();
-  const found = text.split("\n").find((each) => each.startsWith(`${line} `));
-  return Number(found?.slice(line.length + 1));
-}
-
-function signal(): AbortSignal {
-  return AbortSignal.timeout(120_000);
-}
-
-function deployment() {
-  const labels = { app: "web" };
-  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "web", namespace: SHOP },
-    spec: { replicas: 1, selector: { matchLabels: labels }, template },
-  };
 }

@@ -6,7 +6,7 @@ import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machin
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
-import { condition } from "../../world/objects.ts";
+import { condition, ours } from "../../world/objects.ts";
 import { GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID, OperatorWorld, type RunningOperator } from "../operator/operator-world.ts";
@@ -45,15 +45,8 @@ function asked(remove = false): Promise<MachineDrain> {
   machines += 1;
   const machineId = `m-${machines}`;
   const requested = { deploymentId: DEPLOYMENT_ID, machineId, revision: 1, ...(remove && { remove }) };
-  return world.agent.create<MachineDrain>(
-    machineDrains,
-    {
-      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachineDrain" },
-      metadata: { name: `${machineId}-1`, namespace: GRANTS },
-      spec: { nodeName: machineId, requested },
-    },
-    signal(),
-  );
+  const drain = ours("MachineDrain", `${machineId}-1`, { nodeName: machineId, requested });
+  return world.agent.create<MachineDrain>(machineDrains, drain, signal());
 }
 
 const read = (name: string): Promise<MachineDrain | undefined> =>
@@ -112,9 +105,7 @@ test("a grant that is revoked before the drain begins takes the word back", asyn
 });
 
 test("a drain of a person is not judged", async () => {
-  const metadata = { name: "by-hand", namespace: GRANTS };
-  const kind = { apiVersion: "sallyport.dev/v1alpha1", kind: "MachineDrain" };
-  await world.admin.create(machineDrains, { ...kind, metadata, spec: { nodeName: "by-hand" } } as never, signal());
+  await world.admin.create(machineDrains, ours("MachineDrain", "by-hand", { nodeName: "by-hand" }), signal());
   await judged(await asked(), "False/NoGrant");
   expect((await read("by-hand"))?.status).toBeUndefined();
 });

@@ -7,6 +7,7 @@ import { fullOnly } from "../../../src/base/testing/full.ts";
 import { machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { answerOf } from "../../../src/machine-controller/drains/judge.ts";
+import { ours } from "../../world/objects.ts";
 import { GRANTS, SHOP, SYSTEM } from "../../world/people.ts";
 import { eventually, SHORT_LEASE, signal } from "../../world/wait.ts";
 import { DrainWorld, type PodObject, reasonOf } from "./drain-world.ts";
@@ -33,9 +34,7 @@ const onNode1 = async (app: string): Promise<number> =>
 
 /** That drains of node-… may do as its `drain` says. */
 async function pool(drain: object): Promise<void> {
-  const metadata = { name: "nodes", namespace: GRANTS };
-  const spec = { deploymentId: "dep_1", namePrefix: "node-", drain };
-  await cluster().apply([{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata, spec }]);
+  await cluster().apply([ours("MachinePool", "nodes", { deploymentId: "dep_1", namePrefix: "node-", drain })]);
 }
 
 test("a node is cordoned and emptied, a DaemonSet's pods stay; the deleted drain gives it back", async () => {
@@ -232,12 +231,7 @@ test("a wish of the platform waits for the operator's word; then the node is emp
   await cluster().apply([
     { apiVersion: "v1", kind: "Node", metadata: { name: "old-1" } },
     { apiVersion: "v1", kind: "Node", metadata: { name: "control-plane-1" } },
-    {
-      apiVersion: "sallyport.dev/v1alpha1",
-      kind: "MachinePool",
-      metadata: { name: "old", namespace: GRANTS },
-      spec: pool,
-    },
+    ours("MachinePool", "old", pool),
   ]);
   const requested = { deploymentId: "dep_1", machineId: "old-1", revision: 1, remove: true };
   const drain = await world.drain({ nodeName: "old-1", requested });

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { type Stored, storeObjects } from "../../../lab/cluster/etcd-store.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { GRANTS, SHOP } from "../../world/people.ts";
+import { ours } from "../../world/objects.ts";
+import { SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import type { DrainWorld } from "./drain-world.ts";
 
@@ -202,11 +203,7 @@ async function daemons(cluster: Cluster): Promise<void> {
 
 function pool(index: number) {
   const namePrefix = `node-${FIRST_NODE / NODES_EACH + index}`;
-  return {
-    ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool" },
-    metadata: { name: namePrefix, namespace: GRANTS },
-    spec: { deploymentId: "dep_1", namePrefix, drain: { maxParallel: NODES_EACH } },
-  };
+  return ours("MachinePool", namePrefix, { deploymentId: "dep_1", namePrefix, drain: { maxParallel: NODES_EACH } });
 }
 
 /** Names with uids of what stays with a node that is drained. */

@@ -4,10 +4,20 @@ import type { Program } from "../../../lab/cluster/program.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { productProcess } from "../../../lab/product-process.ts";
 import { createClient } from "../../../src/api-client/client.ts";
-import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { JOIN_ACCOUNT } from "../../../src/crds/group.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
+import { SYSTEM } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import type { AgentWorld } from "../agent/agent-world.ts";
+
+/** The lab's API server has no Node authorizer, by which a node has its rights. */
+export const NODES_BINDING = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRoleBinding",
+  metadata: { name: "nodes" },
+  roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "system:node" },
+  subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "system:nodes" }],
+};
 
 export interface Reply {
   readonly status: number;
@@ -44,7 +54,7 @@ export class JoinServers {
     const watchdog = new Watchdog();
     const ports: number[] = [];
     while (ports.length < replicas) ports.push(await freePort());
-    const kubeconfig = await cluster.kubeconfigForServiceAccount(DEFAULT_NAMES.systemNamespace, "sallyport-join");
+    const kubeconfig = await cluster.kubeconfigForServiceAccount(SYSTEM, JOIN_ACCOUNT);
     const programs: Program[] = [];
     for (const [index, port] of ports.entries()) {
       const env = {

@@ -9,28 +9,33 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sentFields } from "../../../scripts/generate/egress/egress.ts";
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { readJoinString } from "../../../src/contract/machines/join-string.ts";
-import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
 import { type MachinePool, machinePools } from "../../../src/crds/kinds/machine-pool.ts";
-import { installation, openMachines, openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
 import { JOIN_ROUTES } from "../../../src/join/kernel/routes.ts";
 import { Box } from "../../../src/join/testing/box.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
-import { SHOP } from "../../world/people.ts";
+import { ours } from "../../world/objects.ts";
+import { APPROVER, bound, GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { CapturedFields } from "../egress/captured.ts";
-import { type AskOptions, JoinServers, joinStringOf, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
+import {
+  type AskOptions,
+  JoinServers,
+  joinStringOf,
+  machineAsks,
+  NODES_BINDING,
+  offerMachines,
+  type Reply,
+} from "./join-servers.ts";
 
 // Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the
 // machine controller does with a join, and the kubelet.
 
 const cluster = useCluster({ controllers: true, holds: WITH_MACHINES });
-const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
-const APPROVER = "ann@customer.example";
-const RBAC = "rbac.authorization.k8s.io";
 const SCRIPT = path(import.meta.dirname, "../../../deploy/join/script.sh");
 
 let world: AgentWorld;
@@ -41,33 +46,13 @@ const boxes: Box[] = [];
 const captured = new CapturedFields(JOIN_ROUTES);
 
 beforeAll(async () => {
-  world = await createAgentWorld(cluster(), {
-    install: async () => {
-      const { crds, rbac, policies } = installation();
-      await cluster().apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP), ...openMachines()]);
-    },
-  });
-  const bound = (kind: string, name: string, role: object, subject: object, namespace?: string) => ({
-    ...{ apiVersion: `${RBAC}/v1`, kind, metadata: { name, ...(namespace && { namespace }) } },
-    ...{ roleRef: { apiGroup: RBAC, ...role }, subjects: [{ apiGroup: RBAC, ...subject }] },
-  });
+  world = await createAgentWorld(cluster(), { more: openMachines() });
   await cluster().apply([
-    bound("RoleBinding", "join", { kind: "Role", name: MACHINE_APPROVER }, { kind: "User", name: APPROVER }, GRANTS),
-    // The lab's API server has no Node authorizer.
-    bound(
-      "ClusterRoleBinding",
-      "nodes",
-      { kind: "ClusterRole", name: "system:node" },
-      { kind: "Group", name: "system:nodes" },
-    ),
-    {
-      ...{
-        apiVersion: "sallyport.dev/v1alpha1",
-        kind: "MachinePool",
-        metadata: { name: "workers", namespace: GRANTS },
-      },
-      spec: { deploymentId: world.deploymentId, apiServer: cluster().server, labels: { "example.com/rack": "r1" } },
-    },
+    bound("join", GRANTS, MACHINE_APPROVER, APPROVER, "Role"),
+    NODES_BINDING,
+    ours("MachinePool", "workers", {
+      ...{ deploymentId: world.deploymentId, apiServer: cluster().server, labels: { "example.com/rack": "r1" } },
+    }),
   ]);
   await offerMachines(world, world.deploymentId);
   world.gate.onHeard = captured.add;

@@ -12,37 +12,22 @@ import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-role
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { certificateSigningRequests } from "../../../src/machine-controller/joins/signing-requests.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
-import { GRANTS } from "../../world/people.ts";
+import { ours } from "../../world/objects.ts";
+import { APPROVER, bound, GRANTS } from "../../world/people.ts";
+import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { DrainWorld } from "./drain-world.ts";
+import { NODES_BINDING } from "./join-servers.ts";
 
 // Real: the API server, its signer, the machine controller, kubectl. By hand: the join server's object, and the kubelet.
 
 const cluster = useCluster({ controllers: true, holds: WITH_MACHINES });
-const APPROVER = "ann@customer.example";
-const RBAC = "rbac.authorization.k8s.io";
 let world: DrainWorld;
-let controller: ReturnType<DrainWorld["start"]>;
+let controller: Running;
 
 beforeAll(async () => {
   world = await DrainWorld.create(cluster());
-  await cluster().apply([
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: "RoleBinding",
-      metadata: { name: "approvers", namespace: GRANTS },
-      roleRef: { apiGroup: RBAC, kind: "Role", name: MACHINE_APPROVER },
-      subjects: [{ apiGroup: RBAC, kind: "User", name: APPROVER }],
-    },
-    // The lab's API server has no Node authorizer.
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: "ClusterRoleBinding",
-      metadata: { name: "nodes" },
-      roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "system:node" },
-      subjects: [{ apiGroup: RBAC, kind: "Group", name: "system:nodes" }],
-    },
-  ]);
+  await cluster().apply([bound("approvers", GRANTS, MACHINE_APPROVER, APPROVER, "Role"), NODES_BINDING]);
   await pool("workers", {});
   controller = world.start();
 }, 600_000);
@@ -52,9 +37,8 @@ afterAll(async () => {
 });
 
 async function pool(name: string, spec: object): Promise<void> {
-  const metadata = { name, namespace: GRANTS };
   const whole = { deploymentId: `dep_${name}`, namePrefix: `${name}-`, ...spec };
-  await cluster().apply([{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata, spec: whole }]);
+  await cluster().apply([ours("MachinePool", name, whole)]);
 }
 
 interface Machine {
@@ -81,14 +65,8 @@ async function ask(nodeName: string, poolName = "workers", ...more: readonly str
   const publicKey = createHash("sha256").update(spki).digest("hex");
   const name = `${poolName}-${publicKey.slice(0, 12)}`;
   const spec = { pool: poolName, machineId: nodeName, nodeName, publicKey, request: der.toString("base64") };
-  await cluster().apply([
-    {
-      apiVersion: "sallyport.dev/v1alpha1",
-      kind: "MachineJoin",
-      metadata: { name, namespace: GRANTS },
-      spec: { ...spec, facts: { address: "10.0.0.7" }, tokenId: "0123456789abcdef" },
-    },
-  ]);
+  const facts = { address: "10.0.0.7" };
+  await cluster().apply([ours("MachineJoin", name, { ...spec, facts, tokenId: "0123456789abcdef" })]);
   return { folder, name };
 }
 

@@ -2,25 +2,22 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join as path } from "node:path";
-import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CertificateAuthority, type KeyAndCertificate } from "../../../lab/cluster/certificates.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
-import { installation, openMachines, openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { Box } from "../../../src/join/testing/box.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { loadMachinesConfig } from "../../../src/machine-controller/kernel/config.ts";
-import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
-import { SHOP } from "../../world/people.ts";
-import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
+import { ours } from "../../world/objects.ts";
+import { GRANTS, SYSTEM } from "../../world/people.ts";
+import { type Running, startMachineController } from "../../world/processes.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { JoinServers, joinStringOf, offerMachines } from "./join-servers.ts";
 
@@ -28,12 +25,11 @@ import { JoinServers, joinStringOf, offerMachines } from "./join-servers.ts";
 // scripts. By hand: the kubelet, with the certificate that the machine got.
 
 const cluster = useCluster({ controllers: true, nodeAuthorizer: true });
-const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
 const NODE = "m-1";
 const SCRIPTS = path(import.meta.dirname, "../../../deploy/join");
 
 let world: AgentWorld;
-let operator: ReturnType<AgentWorld["startOperator"]>;
+let operator: Running;
 let servers: JoinServers;
 let port = 0;
 let box: Box;
@@ -41,44 +37,26 @@ let box: Box;
 let kubelet = "";
 let connection: Connection;
 const scripts: ChildProcess[] = [];
-const stop = new AbortController();
-let controller: Promise<void> = Promise.resolve();
+let controller: Running;
 
 beforeAll(async () => {
-  world = await createAgentWorld(cluster(), {
-    install: async () => {
-      const { crds, rbac, policies } = installation();
-      await cluster().apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP), ...openMachines()]);
-    },
-  });
+  world = await createAgentWorld(cluster(), { more: openMachines() });
   await cluster().apply([
-    {
-      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool" },
-      metadata: { name: "workers", namespace: GRANTS },
-      spec: { deploymentId: world.deploymentId, apiServer: cluster().server, approval: "automatic" },
-    },
+    ours("MachinePool", "workers", {
+      ...{ deploymentId: world.deploymentId, apiServer: cluster().server, approval: "automatic" },
+    }),
     { apiVersion: "v1", kind: "Node", metadata: { name: "other" } },
   ]);
-  const deployment = {
-    ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "ManagedDeployment" },
-    metadata: { name: objectName(world.deploymentId), namespace: GRANTS },
-    spec: { deploymentId: world.deploymentId, name: "shop" },
-  };
+  const { deploymentId } = world;
+  const deployment = ours("ManagedDeployment", deploymentId, { deploymentId, name: "shop" });
   const asAgent = { kubeconfig: world.agentEnv.SALLYPORT_KUBECONFIG ?? "", stdin: JSON.stringify(deployment) };
   expect(await cluster().kubectl(["create", "-f", "-"], asAgent)).toMatchObject({ code: 0 });
   operator = world.startOperator({ SALLYPORT_OPERATOR_MACHINES_ENABLED: "true" });
-  const config = loadMachinesConfig({
-    SALLYPORT_KUBECONFIG: await cluster().kubeconfigForServiceAccount(SYSTEM, "sallyport-machines"),
-    ...{ SALLYPORT_HEALTH_HOST: "127.0.0.1", SALLYPORT_HEALTH_PORT: "0", SALLYPORT_IDENTITY: "machines" },
+  controller = startMachineController({
+    SALLYPORT_KUBECONFIG: await cluster().kubeconfigForServiceAccount(SYSTEM, MACHINES_ACCOUNT),
+    SALLYPORT_IDENTITY: "machines",
     SALLYPORT_MACHINES_POLICY_CHECK_INTERVAL: "1s",
-    ...PATIENT_LEASE,
   });
-  controller = runMachineController(
-    config,
-    { clock: systemClock, log: silentLogger, registry: new Registry() },
-    stop.signal,
-  );
-  controller.catch(() => undefined);
   await offerMachines(world, world.deploymentId);
   servers = await JoinServers.start(world, 1, { SALLYPORT_JOIN_LEAVE: "true" });
   port = servers.ports[0] ?? 0;
@@ -87,8 +65,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const script of scripts) script.kill("SIGKILL");
-  stop.abort(new Error("test over"));
-  await controller;
+  await controller?.stop();
   await operator?.stop();
   await servers?.stop();
   await connection?.close();

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { installation } from "../../../src/crds/manifests/installation.ts";
-import { WITH_MACHINES } from "../../world/installation.ts";
+import { INSTALLED, WITH_MACHINES } from "../../world/installation.ts";
 import { MACHINE_ATTACKS } from "../admission/machine-attacks.ts";
 import { MACHINE_PASSAGES } from "../admission/machine-passages.ts";
 import { setMachineScene } from "../admission/machine-scene.ts";
@@ -16,8 +15,7 @@ const attacked = { cluster, kubeconfigs };
 const typing = useTyping<Who>(attacked);
 
 beforeAll(async () => {
-  const { crds, rbac, policies } = installation();
-  await cluster().apply([...crds, ...rbac, ...policies]);
+  await cluster().apply([...INSTALLED]);
   Object.assign(kubeconfigs, await setMachineScene(cluster()));
   await inForce(MACHINE_ATTACKS, typing);
 });

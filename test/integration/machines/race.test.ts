@@ -1,13 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { MACHINES_ACCOUNT } from "../../../src/crds/group.ts";
 import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
-import { installation, openMachines, openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { startPlatform } from "../../../src/platform/server.ts";
 import { findPostgres } from "../../../src/platform/testing/postgres.ts";
 import { WITH_MACHINES } from "../../world/installation.ts";
-import { SHOP } from "../../world/people.ts";
+import { ours } from "../../world/objects.ts";
+import { GRANTS, SYSTEM } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
 import { JoinServers, machineAsks, offerMachines, type Reply } from "./join-servers.ts";
@@ -17,7 +18,6 @@ import { Replicas } from "./replicas.ts";
 // own; the API server with its signer.
 
 const cluster = useCluster({ controllers: true, holds: WITH_MACHINES });
-const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
 const PLACES = 10;
 const RACERS = 50;
 const LIMIT_MS = 240_000;
@@ -31,28 +31,17 @@ beforeAll(async () => {
   if (postgres !== undefined) stack.defer(() => postgres.stop());
   const database = postgres === undefined ? ({ pglite: "memory" } as const) : { postgres: postgres.url };
   const platform = await startPlatform({ database, rateLimits: false });
-  world = await createAgentWorld(cluster(), {
-    platform,
-    install: async () => {
-      const { crds, rbac, policies } = installation();
-      await cluster().apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP), ...openMachines()]);
-    },
-  });
+  world = await createAgentWorld(cluster(), { platform, more: openMachines() });
   stack.defer(() => world.close());
   // The first race is for a token's places. It leaves ten of the pool's.
   const spec = { deploymentId: world.deploymentId, approval: "automatic", maxMachines: 2 * PLACES };
   const pool = { apiServer: cluster().server, ...spec };
-  await cluster().apply([
-    {
-      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool" },
-      ...{ metadata: { name: "workers", namespace: GRANTS }, spec: pool },
-    },
-  ]);
+  await cluster().apply([ours("MachinePool", "workers", pool)]);
   await offerMachines(world, world.deploymentId);
   servers = await JoinServers.start(world);
   stack.defer(() => servers.stop());
   replicas = await Replicas.start(world.admin, cluster().dir, {
-    SALLYPORT_KUBECONFIG: await cluster().kubeconfigForServiceAccount(SYSTEM, "sallyport-machines"),
+    SALLYPORT_KUBECONFIG: await cluster().kubeconfigForServiceAccount(SYSTEM, MACHINES_ACCOUNT),
     SALLYPORT_LEASE_DURATION: "8s",
     SALLYPORT_RENEW_DEADLINE: "6s",
     SALLYPORT_RETRY_PERIOD: "500ms",

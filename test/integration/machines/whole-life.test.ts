@@ -14,7 +14,8 @@ import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { judgeNodeRequest } from "../../../src/kube/objects/node-request.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../../world/installation.ts";
-import { GRANTS, SHOP } from "../../world/people.ts";
+import { ours } from "../../world/objects.ts";
+import { APPROVER, bound, GRANTS, SHOP } from "../../world/people.ts";
 import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { type AgentWorld, createAgentWorld } from "../agent/agent-world.ts";
@@ -24,13 +25,11 @@ import { DrainWorld } from "./drain-world.ts";
 // with a machine that asks (the platform's route, then the object), the customer's words, and the kubelet.
 
 const cluster = useCluster({ controllers: true, kwok: { nodes: 1 }, holds: INSTALLED });
-const APPROVER = "ann@customer.example";
-const RBAC = "rbac.authorization.k8s.io";
 let world: AgentWorld;
 let drains: DrainWorld;
 let joinToken = "";
 let manager: ReturnType<typeof createClient>;
-let running: (Running | ReturnType<DrainWorld["start"]>)[] = [];
+let running: Running[] = [];
 let agent: Running | undefined;
 
 beforeAll(async () => {
@@ -41,16 +40,8 @@ beforeAll(async () => {
     },
   });
   await cluster().apply([
-    {
-      ...{ apiVersion: `${RBAC}/v1`, kind: "RoleBinding", metadata: { name: "machines", namespace: GRANTS } },
-      roleRef: { apiGroup: RBAC, kind: "Role", name: MACHINE_APPROVER },
-      subjects: [{ apiGroup: RBAC, kind: "User", name: APPROVER }],
-    },
-    {
-      ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool" },
-      metadata: { name: "workers", namespace: GRANTS },
-      spec: { deploymentId: world.deploymentId },
-    },
+    bound("machines", GRANTS, MACHINE_APPROVER, APPROVER, "Role"),
+    ours("MachinePool", "workers", { deploymentId: world.deploymentId }),
   ]);
   running = [drains.start(), world.startOperator({ SALLYPORT_OPERATOR_MACHINES_ENABLED: "true" })];
   startAgent();
@@ -122,8 +113,7 @@ async function asks(nodeName: string): Promise<string> {
   const { tokenId } = await manager.machineRuntime.join({ body: { joinToken, ...names } }, signal());
   const name = `workers-${publicKey.slice(0, 12)}`;
   const spec = { pool: "workers", ...names, request, facts: {}, tokenId };
-  const metadata = { name, namespace: GRANTS };
-  await cluster().apply([{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachineJoin", metadata, spec }]);
+  await cluster().apply([ours("MachineJoin", name, spec)]);
   return name;
 }
 

@@ -6,10 +6,10 @@ import { AUTO_ACCOUNT, DEFAULT_NAMES, grantAccount } from "../../../src/crds/gro
 import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { condition, metric } from "../../world/objects.ts";
-import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
+import { condition, metric, ours } from "../../world/objects.ts";
+import { APPROVER, bound, GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
-import { bound, lender, policyAdmin } from "./lenders.ts";
+import { lender, policyAdmin } from "./lenders.ts";
 import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
 // The chart's `lending.mode=approver`: people lend with their own credentials, and the operator waits for them.
@@ -23,16 +23,9 @@ let bob: string;
 beforeAll(async () => {
   world = await OperatorWorld.create(cluster(), { ...DEFAULT_NAMES, lendingMode: "approver" });
   await cluster().apply([lender(APPROVER), lender("bob"), policyAdmin("bob")]);
-  await world.admin.create(
-    operationPolicies,
-    {
-      apiVersion: "sallyport.dev/v1alpha1",
-      kind: "OperationPolicy",
-      metadata: { name: "reading-runs-by-itself", namespace: GRANTS },
-      spec: { defaults: { "read-only": "auto", mutating: "manual", destructive: "manual" } },
-    },
-    signal(),
-  );
+  const defaults = { "read-only": "auto", mutating: "manual", destructive: "manual" };
+  const policy = ours("OperationPolicy", "reading-runs-by-itself", { defaults });
+  await world.admin.create(operationPolicies, policy, signal());
   alice = cluster().kubeconfigFor({ user: APPROVER });
   bob = cluster().kubeconfigFor({ user: "bob" });
   operator = world.start();

@@ -12,11 +12,10 @@ import { openCluster } from "../../../src/crds/manifests/installation.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../../world/installation.ts";
 import { condition } from "../../world/objects.ts";
-import { APPROVER, GRANTS } from "../../world/people.ts";
+import { APPROVER, bound, GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { useTerminal } from "../typed/terminal.ts";
 import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
-import { bound } from "./lenders.ts";
 import { DEPLOYMENT_ID, OperatorWorld, type RunningOperator } from "./operator-world.ts";
 
 // Operations on nodes: honest runs, and what a stolen operator can do with the same rights.

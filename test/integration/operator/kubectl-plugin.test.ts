@@ -12,7 +12,8 @@ import { grantAccount } from "../../../src/crds/group.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { INSTALLED } from "../../world/installation.ts";
-import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
+import { ours } from "../../world/objects.ts";
+import { APPROVER, bound, GRANTS, SHOP } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
@@ -84,15 +85,7 @@ test("a plan is shown as a sentence with what runs now, approved, and told from 
   const unseen = await said(`show ${name}`);
   expect(unseen).toContain("1. Sets a workload's replicas: deployment web in shop, replicas 5\n");
   expect(unseen).toContain("Line 1: you may not look at Deployment web in namespace shop");
-  await cluster().apply([
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "RoleBinding",
-      metadata: { name: "alice-looks", namespace: SHOP },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
-      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
-    },
-  ]);
+  await cluster().apply([bound("alice-looks", SHOP, "view", APPROVER)]);
   expect(await said(`show ${name.replace("-", "_")}`)).toContain("replicas 1 → 5\n");
   expect((await sallyport(`approve ${name}`)).stderr).toContain("--yes");
   expect(await said(`approve ${name} --minutes 30 --yes`)).toContain(`${name} is approved`);
@@ -112,9 +105,8 @@ test("a plan is shown as a sentence with what runs now, approved, and told from 
 
 test("the policy's cut, and an object that is not there, are said before the question, and what holds afterwards", async () => {
   const notify = "#told-once-the-policy-counts";
-  const metadata = { name: "short", namespace: GRANTS };
-  const policy = { apiVersion: "sallyport.dev/v1alpha1", kind: "OperationPolicy", metadata };
-  await cluster().apply([{ ...policy, spec: { maxWindowMinutes: 20, notify: [notify] } }]);
+  const policy = ours("OperationPolicy", "short", { maxWindowMinutes: 20, notify: [notify] });
+  await cluster().apply([policy]);
   const { command, params } = scaleTo(2);
   const grant = await world.ask([{ command, params: { ...params, name: "nothere" } }], "mutating");
   const { name } = grant.metadata;
@@ -129,7 +121,7 @@ test("the policy's cut, and an object that is not there, are said before the que
   const { status } = await world.grant(grant, (now) => now.status?.state === "Approved");
   expect(status?.conditions?.find(({ type }) => type === "Approved")?.message).toBe(`approved by ${APPROVER} ${words}`);
   expect(await said(`timeline ${name}`)).toContain(`approved ${words}, until ${status?.approvedUntil}`);
-  await world.admin.delete(operationPolicies, metadata, {}, signal());
+  await world.admin.delete(operationPolicies, policy.metadata, {}, signal());
 });
 
 test("an approved request is revoked", async () => {
@@ -198,9 +190,7 @@ test("a release that waits is shown, and its decision is kubectl's", async () =>
     requestedAt: new Date(now).toISOString(),
     deadline: new Date(now + 3_600_000).toISOString(),
   };
-  const metadata = { name: "delete-1", namespace: GRANTS };
-  const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", metadata, spec };
-  await world.admin.create(rollouts, object as never, signal());
+  await world.admin.create(rollouts, ours("Rollout", "delete-1", spec), signal());
   expect(await said("show delete_1")).toContain(`delete-1: delete of ${DEPLOYMENT_ID}\n`);
   for (const act of ["approve delete-1 --yes", "deny delete-1 --reason no"]) {
     expect(await sallyport(act)).toMatchObject({ code: 5, stderr: expect.stringContaining("it is a release") });
@@ -222,8 +212,7 @@ test("of a request and a release with one name neither is shown", async () => {
     requestedAt: new Date(now).toISOString(),
     deadline: new Date(now + 3_600_000).toISOString(),
   };
-  const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "Rollout", metadata: { name, namespace: GRANTS }, spec };
-  await world.admin.create(rollouts, object as never, signal());
+  await world.admin.create(rollouts, ours("Rollout", name, spec), signal());
   const told = expect.stringContaining(`a request and a release are both named ${name}`);
   expect(await sallyport(`show ${name}`)).toMatchObject({ code: 6, stdout: "", stderr: told });
   await world.admin.delete(rollouts, { namespace: GRANTS, name }, {}, signal());

@@ -13,7 +13,7 @@ import { resources } from "../../../src/kube/objects/resource.ts";
 import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { ShiftedClock } from "../../world/clock.ts";
 import { customersRules, install, workload } from "../../world/installation.ts";
-import { eventReasons, ours } from "../../world/objects.ts";
+import { accept, eventReasons, ours } from "../../world/objects.ts";
 import { APPROVER, GRANTS, People, SHOP, SYSTEM } from "../../world/people.ts";
 import { type Running, recorder, startOperator } from "../../world/processes.ts";
 import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
@@ -62,8 +62,7 @@ export class OperatorWorld {
     const world = new OperatorWorld(cluster, people, clients, operator, names);
     const made = ours("ManagedDeployment", DEPLOYMENT_ID, { deploymentId: DEPLOYMENT_ID, name: "shop" });
     await world.agent.create(managedDeployments, made, signal());
-    const word = { spec: { acceptedNamespaces: [SHOP] } };
-    await world.admin.patch(managedDeployments, made.metadata, { type: "merge", body: word }, {}, signal());
+    await accept(world.admin, DEPLOYMENT_ID, SHOP);
     await world.#policiesInForce();
     return world;
   }

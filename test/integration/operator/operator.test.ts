@@ -6,7 +6,7 @@ import { type OperationInvocation, operationInvocations } from "../../../src/crd
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { INSTALLED } from "../../world/installation.ts";
-import { condition, metric } from "../../world/objects.ts";
+import { condition, metric, ours } from "../../world/objects.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
@@ -263,12 +263,7 @@ test("a forged status approves nothing", async () => {
 
 test("a policy that denies holds even what was approved", async () => {
   const name = "no-scaling";
-  const policy = {
-    apiVersion: "sallyport.dev/v1alpha1",
-    kind: "OperationPolicy",
-    metadata: { name, namespace: GRANTS },
-    spec: { rules: [{ pattern: "kubernetes/scale", decision: "deny" }] },
-  };
+  const policy = ours("OperationPolicy", name, { rules: [{ pattern: "kubernetes/scale", decision: "deny" }] });
   const grant = await world.approved([scaleTo(6)]);
   await world.admin.create(operationPolicies, policy, signal());
   await world.grant(grant, ({ status }) => status?.commands?.[0]?.state === "Held");

@@ -5,10 +5,10 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { AUTO_ACCOUNT, DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { bindingLine, lentBinding } from "../../../src/crds/kinds/lending.ts";
 import { INSTALLED } from "../../world/installation.ts";
-import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
+import { APPROVER, bound, GRANTS, SHOP } from "../../world/people.ts";
 import { useTerminal } from "../typed/terminal.ts";
 import { allowed, eventuallyAllowed, eventuallyRefused, refused } from "./kubectl-results.ts";
-import { bound, lender, policyAdmin } from "./lenders.ts";
+import { lender, policyAdmin } from "./lenders.ts";
 import { OperatorWorld, scaleTo } from "./operator-world.ts";
 
 // No operator runs. An attacker has its credentials and types any command.

@@ -6,6 +6,7 @@ import { type Rollout, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { openReleases } from "../../../src/crds/manifests/installation.ts";
 import { INSTALLED } from "../../world/installation.ts";
+import { ours } from "../../world/objects.ts";
 import { APPROVER, GRANTS } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID, OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
@@ -108,12 +109,10 @@ async function planned(name: string, plannedDigest: string): Promise<string> {
     ...{ rolloutId: name, deploymentId: DEPLOYMENT_ID, action: "update" as const, contentName: "rel-1" },
     ...{ contentDigest: plannedDigest, requestedAt: "2026-01-01T12:00:00Z", deadline: "2126-01-01T12:00:00Z" },
   };
-  const metadata = { name, namespace: GRANTS };
-  const { apiVersion, kind } = { apiVersion: "sallyport.dev/v1alpha1" as const, kind: "Rollout" as const };
-  await world.admin.create<Rollout>(rollouts, { apiVersion, kind, metadata, spec }, signal());
+  await world.admin.create<Rollout>(rollouts, ours("Rollout", name, spec), signal());
   for (const status of [{ state: "Planning" }, { state: "AwaitingApproval", plannedDigest }]) {
     const patch = { type: "merge", body: { status } } as const;
-    await world.admin.patch(rollouts, metadata, patch, { subresource: "status" }, signal());
+    await world.admin.patch(rollouts, { name, namespace: GRANTS }, patch, { subresource: "status" }, signal());
   }
   return name;
 }

@@ -12,6 +12,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { LIBRARIES, PACKAGES } from "../../../scripts/packages/package-table.ts";
 import { fullOnly, isFull } from "../../../src/base/testing/full.ts";
 import { startPlatform } from "../../../src/platform/server.ts";
+import { newWorkspace } from "../../world/platform.ts";
 import { copyExample, expectPages } from "./example-operator.ts";
 import { type InstalledPackages, installPackages } from "./installed-packages.ts";
 
@@ -244,13 +245,7 @@ async function platformWithProject() {
     port: 0,
   });
   onTestFinished(() => platform.close());
-  const { id: workspaceId } = await platform.bootstrap.workspace("acme");
-  const { key } = await platform.bootstrap.key({
-    workspaceId,
-    role: "workspace.admin",
-    scope: { type: "workspace" },
-    description: "test",
-  });
+  const { key } = await newWorkspace(platform);
   const env = { ...process.env, SALLYPORT_URL: platform.url, SALLYPORT_KEY: key };
   for (const node of nodes) {
     const cli = (...args: string[]) => run(node, [inPackage("sallyport", "sallyport.mjs"), ...args], { env });

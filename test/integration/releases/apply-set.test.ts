@@ -11,6 +11,9 @@ import {
   APPLYSET_TOOLING,
   applySetId,
 } from "../../../src/crds/release-names.ts";
+import { namespace } from "../../world/installation.ts";
+import { ours } from "../../world/objects.ts";
+import { GRANTS, SYSTEM } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
 import { type Attack, inForce, testRefusals, useTyping } from "../attacks.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
@@ -19,7 +22,7 @@ import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 const cluster = useCluster();
 const world = useHands(cluster);
-const { grantsNamespace: GRANTS, systemNamespace, operatorAccount } = DEFAULT_NAMES;
+const { operatorAccount } = DEFAULT_NAMES;
 const PARENT = objectName("dep_1");
 const ID = applySetId(PARENT, GRANTS);
 const NAMED = `mdep/${PARENT}`;
@@ -56,24 +59,23 @@ const ATTACKS: readonly Attack<"operator" | "admin">[] = [
 const typing = useTyping(attacked);
 
 beforeAll(async () => {
-  const account = { kind: "ServiceAccount", name: operatorAccount, namespace: systemNamespace };
+  const account = { kind: "ServiceAccount", name: operatorAccount, namespace: SYSTEM };
   const rbac = "rbac.authorization.k8s.io";
-  const spec = { deploymentId: "dep_1", name: "shop" };
   const metadata = {
     ...{ name: PARENT, namespace: GRANTS, labels: { "example.com/team": "one" } },
     annotations: { "example.com/note": "kept" },
   };
   await cluster().apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: systemNamespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: operatorAccount, namespace: systemNamespace } },
+    namespace(SYSTEM),
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: operatorAccount, namespace: SYSTEM } },
     {
       ...{ apiVersion: `${rbac}/v1`, kind: "ClusterRoleBinding", metadata: { name: "careless" } },
       ...{ roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "cluster-admin" }, subjects: [account] },
     },
-    { apiVersion: "sallyport.dev/v1alpha1", kind: "ManagedDeployment", metadata, spec },
+    { ...ours("ManagedDeployment", PARENT, { deploymentId: "dep_1", name: "shop" }), metadata },
     ...deploymentAcceptance(DEFAULT_NAMES),
   ]);
-  kubeconfigs.operator = await cluster().kubeconfigForServiceAccount(systemNamespace, operatorAccount);
+  kubeconfigs.operator = await cluster().kubeconfigForServiceAccount(SYSTEM, operatorAccount);
   kubeconfigs.admin = cluster().adminKubeconfig;
   await inForce(ATTACKS, typing);
 });

@@ -9,6 +9,7 @@ import { type Connection, connect, type WireRequest } from "../../../src/kube/cl
 import { type Comparison, driftOf } from "../../../src/operator/rollouts/drift/drift.ts";
 import { MemberLooks } from "../../../src/operator/rollouts/drift/member-looks.ts";
 import type { Override } from "../../../src/operator/rollouts/give-way.ts";
+import { namespace } from "../../world/installation.ts";
 import { signal } from "../../world/wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
@@ -21,7 +22,7 @@ let operator: Connection;
 const asked: string[] = [];
 
 beforeAll(async () => {
-  await cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: systemNamespace } }]);
+  await cluster().apply([namespace(systemNamespace)]);
   const account = { apiVersion: "v1", kind: "ServiceAccount" };
   await cluster().apply([{ ...account, metadata: { name: operatorAccount, namespace: systemNamespace } }]);
   const roles = openReleases().filter(({ kind }) => kind === "ClusterRole");

@@ -2,38 +2,34 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Registry } from "prom-client";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
 import { fullOnly } from "../../../src/base/testing/full.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { objectName } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type ReleaseObject, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { type Rollout, type RolloutAction, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { type Connection, connect } from "../../../src/kube/client/connection.ts";
-import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { runOperator } from "../../../src/operator/operator.ts";
-import { condition } from "../../world/objects.ts";
-import { eventually, signal } from "../../world/wait.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
+import { namespace } from "../../world/installation.ts";
+import { accept, condition, ours } from "../../world/objects.ts";
+import { GRANTS, People, SYSTEM } from "../../world/people.ts";
+import { startOperator } from "../../world/processes.ts";
+import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
 import { ApiProxy, type ApiWrite } from "./api-proxy.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // The operator is killed right after a write of its has been stored, and before it knows: its way to the API server is cut,
 // which is all that the cluster sees of a killed process, and costs no start of another. Once it is a process of its own.
 
-const GRANTS = DEFAULT_NAMES.grantsNamespace;
 const cluster = useCluster({
   controllers: true,
   tokenUsers: [{ user: "operator", groups: ["system:masters"] }],
   isOwn: true,
 });
 const world = useHands(cluster);
-let connection: Connection;
+let people: People;
 let admin: Client;
 let operator: Operator;
 const ends: Promise<unknown>[] = [];
@@ -41,11 +37,9 @@ let kills = 0;
 let made = 0;
 
 beforeAll(async () => {
-  const system = { apiVersion: "v1", kind: "Namespace", metadata: { name: DEFAULT_NAMES.systemNamespace } };
-  await cluster().apply([system, ...installation(DEFAULT_NAMES).crds]);
-  await cluster().apply(openReleases());
-  connection = await connect({ kubeconfig: cluster().adminKubeconfig });
-  admin = new Client(connection);
+  await cluster().apply([namespace(SYSTEM), ...installation().crds, ...openReleases()]);
+  people = new People(cluster());
+  admin = await people.admin();
   operator = await started();
 });
 beforeEach(() => {
@@ -54,7 +48,7 @@ beforeEach(() => {
 afterAll(async () => {
   await operator?.kill();
   await Promise.all(ends);
-  await connection?.close();
+  await people?.close();
 });
 
 interface Operator {
@@ -72,8 +66,7 @@ const SETTINGS = {
   SALLYPORT_RELEASES_ENABLED: "true",
   SALLYPORT_SWEEP_INTERVAL: "1s",
   SALLYPORT_IDENTITY: "operator-0",
-  SALLYPORT_LEASE_DURATION: "60s",
-  SALLYPORT_RENEW_DEADLINE: "45s",
+  ...PATIENT_LEASE,
 };
 
 async function started(isProcess = false): Promise<Operator> {
@@ -93,12 +86,10 @@ async function started(isProcess = false): Promise<Operator> {
     };
     return { kill };
   }
-  const stop = new AbortController();
-  const tools = { clock: systemClock, log: silentLogger, registry: new Registry() };
-  ends.push(runOperator(loadOperatorConfig(env), tools, stop.signal).catch(() => undefined));
+  const running = startOperator(env);
   const kill = async (): Promise<void> => {
     proxy.close();
-    stop.abort(new Error("killed"));
+    ends.push(running.stop().catch(() => undefined));
   };
   return { kill };
 }
@@ -171,15 +162,7 @@ async function customer() {
   const shop = await world.namespace();
   const spec = { deploymentId, name: "shop" };
   await admin.create(managedDeployments, ours("ManagedDeployment", deploymentId, spec), signal());
-  const accept = (...acceptedNamespaces: readonly string[]) =>
-    admin.patch(
-      managedDeployments,
-      { namespace: GRANTS, name: objectName(deploymentId) },
-      { type: "merge", body: { spec: { acceptedNamespaces } } },
-      {},
-      signal(),
-    );
-  await accept(shop);
+  await accept(admin, deploymentId, shop);
   const bring = async (action: RolloutAction, objects: readonly ReleaseObject[]): Promise<string> => {
     const name = `${objectName(deploymentId)}-${++made}`;
     const digest = contentDigest(objects);
@@ -200,7 +183,7 @@ async function customer() {
     ...more.map((name) => of(configMap(shop, name, {}), 1)),
     of(deployment(shop, "web", isSick ? sick(version) : { image: `registry.example/web:${version}`, replicas: 0 }), 2),
   ];
-  return { deploymentId, shop, accept, bring, release };
+  return { deploymentId, shop, bring, release };
 }
 
 const sick = (version: string) => ({
@@ -208,11 +191,6 @@ const sick = (version: string) => ({
   nodeSelector: { "example.com/nowhere": "yes" },
   progressDeadlineSeconds: 1,
 });
-
-// biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.
-function ours(kind: string, id: string, spec: object): any {
-  return { apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name: objectName(id), namespace: GRANTS }, spec };
-}
 
 /** As a person who reads the plan and says yes. Also while the API server is away. */
 async function approved(name: string): Promise<void> {
@@ -363,10 +341,10 @@ test("a webhook of the customer that is down holds up a plan and a wave, which s
 });
 
 test("a namespace that is closed in the midst of it ends it, without rights", async () => {
-  const { shop, accept, bring, release } = await customer();
+  const { deploymentId, shop, bring, release } = await customer();
   const name = await bring("install", release("1"));
   answered = async (write) => {
-    if (writes("Gating", "1/3").is(write)) await accept();
+    if (writes("Gating", "1/3").is(write)) await accept(admin, deploymentId);
   };
   await approved(name);
   const rollout = await ended(name);

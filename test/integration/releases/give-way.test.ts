@@ -5,6 +5,7 @@ import { runs } from "../../../src/base/testing/runs.ts";
 import type { ReleaseManifest } from "../../../src/crds/kinds/release-content.ts";
 import type { Status } from "../../../src/kube/client/api-error.ts";
 import { conflictsOf, giveWay, type Override } from "../../../src/operator/rollouts/give-way.ts";
+import { namespace } from "../../world/installation.ts";
 
 // The answers of a real API server to a server-side apply that meets fields of others.
 
@@ -21,7 +22,7 @@ async function apply(manifest: object, manager: string, name: string, force = fa
   return cluster().request({ method: "PATCH", path, body: manifest, contentType: "application/apply-patch+yaml" });
 }
 
-beforeAll(() => cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }]));
+beforeAll(() => cluster().apply([namespace(SHOP)]));
 
 interface Choice {
   readonly replicas: number;

@@ -55,6 +55,7 @@ export class HandsWorld {
   readonly clock = new ShiftedClock();
   readonly #cluster: () => Cluster;
   #people: People | undefined;
+  #admin: Client | undefined;
   #made = 0;
 
   constructor(cluster: () => Cluster) {
@@ -69,6 +70,7 @@ export class HandsWorld {
     ]);
     await this.policy(true);
     this.#people = new People(this.#cluster());
+    this.#admin = await this.#people.admin();
   }
 
   async close(): Promise<void> {
@@ -160,8 +162,8 @@ export class HandsWorld {
 
   /** What of this rollout's accounts and bindings is there. */
   async lent({ rollout }: Intent, namespace: string): Promise<readonly string[]> {
-    if (this.#people === undefined) throw new Error("the world is not open");
-    const found = await new RolloutAccess(await this.#people.admin(), LENDING).leftOvers([namespace], signal());
+    if (this.#admin === undefined) throw new Error("the world is not open");
+    const found = await new RolloutAccess(this.#admin, LENDING).leftOvers([namespace], signal());
     const own = found.filter(({ rolloutUid }) => rolloutUid === rollout.metadata.uid);
     return own.map(({ kind, object }) => `${kind} ${object.metadata.name}`);
   }

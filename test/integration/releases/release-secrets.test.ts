@@ -8,13 +8,11 @@ import { installation, openReleases } from "../../../src/crds/manifests/installa
 import { applySetId, rolloutAccount } from "../../../src/crds/release-names.ts";
 import { NONCE_KEY, RELEASE_SECRET_PREFIX } from "../../../src/crds/release-secret.ts";
 import { READS_NOTHING } from "../../../src/crds/released/may-read.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import type { ObjectMeta } from "../../../src/kube/objects/resource.ts";
 import type { ClusterHands } from "../../../src/operator/rollouts/hands/cluster-hands.ts";
 import type { Intent } from "../../../src/operator/rollouts/hands/hands.ts";
 import { releaseSecretNames } from "../../../src/operator/rollouts/hands/release-secret-names.ts";
-import { GRANTS } from "../../world/people.ts";
+import { GRANTS, People } from "../../world/people.ts";
 import { signal } from "../../world/wait.ts";
 import { SECRET_ATTACKS, SECRET_PASSAGES, type Who } from "../admission/secret-attacks.ts";
 import { setSecretScene } from "../admission/secret-scene.ts";
@@ -30,18 +28,16 @@ const CANARY = "canary-4f7d0a";
 // What releases may read is wide: of two policies that refuse, the API server names one.
 const mayRead = { ...READS_NOTHING, secrets: [`${RELEASE_SECRET_PREFIX}*`] };
 const RELEASES = openReleases(undefined, { secrets: true, mayRead });
-let connection: Connection;
+let people: People;
 let agent: ReleaseSecrets;
 
 beforeAll(async () => {
   await cluster().apply([...installation().rbac, ...RELEASES]);
-  connection = await connect({
-    kubeconfig: await cluster().kubeconfigForServiceAccount(systemNamespace, agentAccount),
-  });
+  people = new People(cluster());
   const of = { namespace: systemNamespace, releasesNamespace: RELEASES_NAMESPACE, fence: () => undefined };
-  agent = new ReleaseSecrets({ ...of, client: new Client(connection), log: silentLogger });
+  agent = new ReleaseSecrets({ ...of, client: await people.account(agentAccount), log: silentLogger });
 });
-afterAll(() => connection?.close());
+afterAll(() => people?.close());
 
 type Made = Extract<Rendered, { ok: true }>;
 
@@ -225,17 +221,12 @@ test("a deletion takes the copy with it, a detachment leaves it, and what the ag
   const gone = await world.intent("delete", { former: again.objects, namespaces: [other] });
   for (let left = 1; left > 0; ) ({ waiting: left } = await (await hands()).prune(gone, world.until(), signal()));
   expect(await secretsIn(other)).toEqual([]);
-  const admin = await connect({ kubeconfig: cluster().adminKubeconfig });
-  try {
-    const listed: ObjectMeta[] = [];
-    for await (const page of releaseSecretNames(new Client(admin), RELEASES_NAMESPACE, signal())) {
-      listed.push(...page.map(({ metadata }) => metadata));
-    }
-    expect(listed.map(({ name }) => name)).toContain(nameOf(again));
-    expect(JSON.stringify(listed)).not.toContain(Buffer.from("four").toString("base64"));
-  } finally {
-    await admin.close();
+  const listed: ObjectMeta[] = [];
+  for await (const page of releaseSecretNames(await people.admin(), RELEASES_NAMESPACE, signal())) {
+    listed.push(...page.map(({ metadata }) => metadata));
   }
+  expect(listed.map(({ name }) => name)).toContain(nameOf(again));
+  expect(JSON.stringify(listed)).not.toContain(Buffer.from("four").toString("base64"));
 });
 
 describe("a plan is refused", () => {

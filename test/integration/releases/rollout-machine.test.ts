@@ -1,39 +1,33 @@
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { systemClock } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
-import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type ReleaseObject, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { type Rollout, type RolloutAction, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
-import { Client } from "../../../src/kube/client/client.ts";
-import { type Connection, connect } from "../../../src/kube/client/connection.ts";
-import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
-import { runOperator } from "../../../src/operator/operator.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
 import type { RolloutHands } from "../../../src/operator/rollouts/hands/hands.ts";
 import { line, ReleaseCluster } from "../../../src/operator/testing/release-cluster.ts";
-import { condition } from "../../world/objects.ts";
-import { eventually, PATIENT_LEASE, signal } from "../../world/wait.ts";
+import { namespace } from "../../world/installation.ts";
+import { accept, condition, ours } from "../../world/objects.ts";
+import { GRANTS, People, SYSTEM } from "../../world/people.ts";
+import { startOperator } from "../../world/processes.ts";
+import { eventually, signal } from "../../world/wait.ts";
 import { configMap, deployment, member, useHands } from "./hands-world.ts";
 
 // The operator's own statuses against the kinds' rules on a real API server, and once a whole release on real objects.
 
-const GRANTS = DEFAULT_NAMES.grantsNamespace;
 const DEPLOYMENT_ID = "dep_1";
 const cluster = useCluster({ controllers: true, kwok: { nodes: 1 } });
 const world = useHands(cluster);
-let connection: Connection;
+let people: People;
 let admin: Client;
 
 beforeAll(async () => {
-  const system = { apiVersion: "v1", kind: "Namespace", metadata: { name: DEFAULT_NAMES.systemNamespace } };
-  await cluster().apply([system, ...installation(DEFAULT_NAMES).crds]);
-  await cluster().apply(openReleases());
-  connection = await connect({ kubeconfig: cluster().adminKubeconfig });
-  admin = new Client(connection);
+  await cluster().apply([namespace(SYSTEM), ...installation().crds, ...openReleases()]);
+  people = new People(cluster());
+  admin = await people.admin();
   await eventually(
     () =>
       admin
@@ -42,46 +36,19 @@ beforeAll(async () => {
     () => true,
   );
 });
-afterAll(() => connection?.close());
+afterAll(() => people?.close());
 
 const managed = () => ({ deploymentId: DEPLOYMENT_ID, name: "shop" });
 
-// biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.
-function ours(kind: string, id: string, spec: object): any {
-  return { apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name: objectName(id), namespace: GRANTS }, spec };
-}
-
-async function accept(...namespaces: readonly string[]): Promise<void> {
-  const key = { namespace: GRANTS, name: objectName(DEPLOYMENT_ID) };
-  await admin.patch(
-    managedDeployments,
-    key,
-    { type: "merge", body: { spec: { acceptedNamespaces: namespaces } } },
-    {},
-    signal(),
-  );
-}
-
 /** Runs until the test is over. */
 async function withOperator<T>(hands: RolloutHands | undefined, test: (registry: Registry) => Promise<T>): Promise<T> {
-  const registry = new Registry();
-  const config = loadOperatorConfig({
-    SALLYPORT_KUBECONFIG: cluster().adminKubeconfig,
-    SALLYPORT_HEALTH_HOST: "127.0.0.1",
-    SALLYPORT_HEALTH_PORT: "0",
-    SALLYPORT_RELEASES_ENABLED: "true",
-    SALLYPORT_SWEEP_INTERVAL: "2s",
-    ...PATIENT_LEASE,
-  });
-  const stop = new AbortController();
-  const tools = { clock: systemClock, log: silentLogger, registry, ...(hands && { rolloutHands: hands }) };
-  const done = runOperator(config, tools, stop.signal);
-  done.catch(() => undefined);
+  const env = { SALLYPORT_RELEASES_ENABLED: "true", SALLYPORT_SWEEP_INTERVAL: "2s" };
+  const tools = hands && { rolloutHands: hands };
+  const operator = startOperator({ SALLYPORT_KUBECONFIG: cluster().adminKubeconfig, ...env }, tools);
   try {
-    return await test(registry);
+    return await test(operator.registry);
   } finally {
-    stop.abort(new Error("test over"));
-    await done;
+    await operator.stop();
   }
 }
 
@@ -136,7 +103,7 @@ test("a deployment's life: installed, updated, rolled back, denied, deleted; eac
     detach: async ({ former }) => there.detach(former),
     close: async () => undefined,
   };
-  await accept("shop");
+  await accept(admin, DEPLOYMENT_ID, "shop");
   await withOperator(hands, async (registry) => {
     await ask("life-1", "install", [line("db", { frozen: true }), line("api", { wave: 1 }), line("old", { wave: 1 })]);
     await approve("life-1");
@@ -181,7 +148,7 @@ test("a deployment's life: installed, updated, rolled back, denied, deleted; eac
 
 test("on real objects: installed, and an update whose image cannot be pulled is taken back while the old pods stay", async () => {
   const shop = await world.namespace();
-  await accept(shop);
+  await accept(admin, DEPLOYMENT_ID, shop);
   const api = (image: string, more: object = {}) =>
     deployment(shop, "api", { image: `registry.example/app:${image}`, ...more });
   await withOperator(undefined, async () => {

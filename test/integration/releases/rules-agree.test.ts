@@ -6,10 +6,10 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { isFull } from "../../../src/base/testing/full.ts";
 import { runs } from "../../../src/base/testing/runs.ts";
 import type { ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
-import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
+import { openReleases } from "../../../src/crds/manifests/installation.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../src/operator/rollouts/release-rules.ts";
-import { INSTALLED } from "../../world/installation.ts";
+import { INSTALLED, namespace } from "../../world/installation.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
@@ -405,12 +405,11 @@ const OBJECT: fc.Arbitrary<Released> = fc.oneof(
 );
 
 beforeAll(async () => {
-  const { crds, rbac, policies } = installation();
-  await cluster().apply([...crds, ...rbac, ...policies]);
+  await cluster().apply([...INSTALLED]);
   const account = (name: string, namespace: string, labels = {}) => ({
     ...{ apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, labels } },
   });
-  await cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }]);
+  await cluster().apply([namespace(SHOP)]);
   await cluster().apply([
     account(ROLLOUT_RUN, GRANTS),
     account("customers", SHOP),

@@ -8,7 +8,7 @@ import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type Rollout, type RolloutSpec, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { openMachines, openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
-import { ours } from "../../world/objects.ts";
+import { accept, ours } from "../../world/objects.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
 import type { Running } from "../../world/processes.ts";
 import { eventually, signal } from "../../world/wait.ts";
@@ -133,9 +133,7 @@ export class StatusesWorld {
   }
 
   async accepts(id: string): Promise<void> {
-    const key = { namespace: GRANTS, name: objectName(id) };
-    const body = { spec: { acceptedNamespaces: [SHOP] } };
-    await this.#world.admin.patch(managedDeployments, key, { type: "merge", body }, {}, signal());
+    await accept(this.#world.admin, id, SHOP);
   }
 
   /** The one rollout of the deployment that goes on, once it is in one of these states. */

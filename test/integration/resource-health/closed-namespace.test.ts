@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { objectName } from "../../../src/crds/group.ts";
-import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { openNamespace } from "../../../src/crds/manifests/installation.ts";
-import { GRANTS, SHOP } from "../../world/people.ts";
-import { eventually, signal } from "../../world/wait.ts";
+import { namespace } from "../../world/installation.ts";
+import { accept } from "../../world/objects.ts";
+import { SHOP } from "../../world/people.ts";
+import { eventually } from "../../world/wait.ts";
 import { useHealth } from "./health-world.ts";
 import { containers, Scene } from "./scene.ts";
 
@@ -16,11 +16,8 @@ const { cluster, health } = useHealth({ workloads: ["api"], settings: {} });
 const { seen, reports } = health;
 const scene = new Scene(cluster, health);
 
-async function accepts(acceptedNamespaces: readonly string[]): Promise<void> {
-  const key = { namespace: GRANTS, name: objectName(health.world.deploymentId) };
-  const words = { type: "merge", body: { spec: { acceptedNamespaces } } } as const;
-  await health.world.admin.patch(managedDeployments, key, words, {}, signal());
-}
+const accepts = (namespaces: readonly string[]): Promise<void> =>
+  accept(health.world.admin, health.world.deploymentId, ...namespaces);
 
 /** Until none of these names is there. */
 async function goneAfter(names: readonly string[], close: () => Promise<void>): Promise<void> {
@@ -34,7 +31,7 @@ async function goneAfter(names: readonly string[], close: () => Promise<void>): 
 test("a namespace that is closed for a deployment takes its rows with it in seconds, and no others", async () => {
   await eventually(seen, (rows) => rows.api === "healthy 2");
   await health.stopAgent();
-  await cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: JOBS } }, ...openNamespace(JOBS)]);
+  await cluster().apply([namespace(JOBS), ...openNamespace(JOBS)]);
   for (const name of ["import", "export"]) {
     const metadata = { name, namespace: JOBS };
     await cluster().apply([{ apiVersion: "v1", kind: "Pod", metadata, spec: { containers } }]);
