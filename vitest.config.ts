@@ -7,7 +7,7 @@ const tier = tierOf(process.env.SALLYPORT_TEST_TIER);
 
 const DATABASES = ["src/platform/testing/shared-databases.ts"];
 
-// Projects, because they need different worlds: `unit` nothing but Node, `chart` helm, `integration` a real
+// Projects, because they need different worlds: `unit` Node and databases, `chart` helm, `integration` a real
 // API server and real SQL, `faults` the same and minutes of killing things, `e2e` a kind cluster that main.ts makes.
 export default defineConfig({
   test: {

@@ -1,9 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { reaching } from "./test-run/order/import-graph.ts";
+import { readGraph } from "./test-run/order/plan.ts";
 import { filesOf } from "./test-run/tiers.ts";
 
-const docs = join(import.meta.dirname, "../docs");
+const CASES = "test/integration/access-grants/cases.json";
+const CASES_TEST = "test/integration/access-grants/access-grants.test.ts";
+const SAMPLE = "test/integration/admission/sample.test.ts";
+
+const root = join(import.meta.dirname, "..");
+const docs = join(root, "docs");
 const page = readFileSync(join(docs, "security.md"), "utf8");
 /** From one heading up to another, the rows of the tables whose last column is for tests. */
 const rowsOf = (from: string, to = "\n## "): readonly string[] => {
@@ -62,11 +69,16 @@ test.each([
 
 test("every line is tested in the default tier, but those of pages in a browser", () => {
   const files = new Set((["unit", "chart", "integration"] as const).flatMap((project) => filesOf(project, "default")));
-  // Tables of cases, which tests beside them run.
-  const isTable = (path: string) => path.startsWith("test/integration/admission/") || path.endsWith("/cases.json");
+  const graph = readGraph(root);
+  /** Of a table of cases: a test runs all of it. The sample runs one a policy. */
+  const isRun = (path: string) =>
+    path === CASES
+      ? files.has(CASES_TEST)
+      : path.startsWith("test/integration/admission/") &&
+        [...reaching(graph, new Set([path]))].some((file) => files.has(file) && file !== SAMPLE);
   const left = [...lines, ...Object.values(chapters).flat()]
     .map((line) => [...line.matchAll(/\]\(\.\.\/((?:src|test)\/[^)]+)\)/g)].map(([, path = ""]) => path))
-    .filter((paths) => paths.length > 0 && !paths.some((path) => files.has(path) || isTable(path)));
+    .filter((paths) => paths.length > 0 && !paths.some((path) => files.has(path) || isRun(path)));
   expect(new Set(left.flat())).toEqual(new Set(["test/browser/pages.test.ts"]));
 });
 

@@ -1,17 +1,17 @@
 // `npm test`, `npm run test:rest [-- --budget 45m]`, `npm run test:full`: the parts of a tier (scripts/test-run/tiers.ts has the files of
-// each), one after the other. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes
+// each), in rows. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes
 // counts as one failure, because no report is no success. A machine that has no Docker and may not start one skips the
 // stories on a kind cluster; one without Python skips the fuzzer of the API. Both print that they skipped.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { runOnceMore } from "./test-run/once-more.ts";
 import type { Order } from "./test-run/order/order.ts";
 import { parseBudget } from "./test-run/order/order-files.ts";
-import { recordFullRun, recordLastRuns } from "./test-run/record.ts";
+import { committedState, recordFullRun, recordLastRuns } from "./test-run/record.ts";
 import { failuresOf, type Report, readReport, slowestFiles } from "./test-run/reports.ts";
 import { API_FUZZ, planRest, type Rest } from "./test-run/rest.ts";
 import { type Tier, tierOf } from "./test-run/tiers.ts";
@@ -31,6 +31,7 @@ interface Outcome {
 }
 
 const startedAt = Date.now();
+const commit = committedState(process.cwd());
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { budget: { type: "string" } } });
 const tier = tierOf(positionals[0]);
 const budgetSeconds = values.budget === undefined ? Number.POSITIVE_INFINITY : parseBudget(values.budget);
@@ -41,9 +42,11 @@ const coverage = join(reports, "coverage");
 mkdirSync(coverage);
 const running = new Set<ChildProcess>();
 let interrupted: NodeJS.Signals | undefined;
+const isInterrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) {
   process.on(name, () => {
     interrupted ??= name;
+    isInterrupted.abort();
     // The terminal's Ctrl-C has reached the parts already; a signal from `kill` reaches only us.
     for (const child of running) child.kill(name);
   });
@@ -78,9 +81,13 @@ const BESIDE = [
 ] as const;
 
 /** Each test file that the change touches, five times under load: what is flaky is seen before it lands. Bounded by itself. */
+const AGAIN_LEFT_OUT = join(reports, "again.json");
 const AGAIN: Part = {
   title: "changed test files again",
-  command: ["node", "scripts/test-run/again.ts", "--changed", "--times", "5", "--limit", "10m"],
+  command: [
+    ...(["node", "scripts/test-run/again.ts", "--changed", "--times", "5", "--limit", "10m"] as const),
+    ...(["--left-out", AGAIN_LEFT_OUT] as const),
+  ],
 };
 
 /** Rows run one after the other, the parts of a row at the same time. */
@@ -125,7 +132,7 @@ if (interrupted === undefined && failedFiles.size > 0) await classifyFailures();
 if (tier !== "default") recordLastRuns(ran);
 
 if (tier === "full")
-  process.stdout.write(`${recordFullRun(process.cwd(), { ...whatRan(), files: ran, passed }, coverage)}\n`);
+  process.stdout.write(`${recordFullRun(process.cwd(), { ...whatRan(), commit, files: ran, passed }, coverage)}\n`);
 process.stdout.write(`\n── where the time went ──\n${whereTimeWent.join("")}`);
 if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
 else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
@@ -133,7 +140,12 @@ else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}
 for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${failure}\n`);
 if (failures.length > MOST_SHOWN) process.stdout.write(`  and ${failures.length - MOST_SHOWN} more\n`);
 if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
-if (leftOut > 0) process.stdout.write(`LEFT OUT, only npm run test:full runs them: ${leftOut} tests\n`);
+if (leftOut > 0 && tier === "default")
+  process.stdout.write(`LEFT OUT, only npm run test:full runs them: ${leftOut} tests\n`);
+else if (leftOut > 0) process.stdout.write(`skipped by themselves, as they say above: ${leftOut} tests\n`);
+const notAgain = readReport<readonly string[]>(AGAIN_LEFT_OUT, []);
+if (notAgain.length > 0)
+  process.stdout.write(`LEFT OUT of the runs under load, the limit did not suffice: ${notAgain.join(" ")}\n`);
 if (rest !== undefined) process.stdout.write(describeLeftOut(rest));
 rmSync(reports, { recursive: true, force: true });
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
@@ -168,10 +180,12 @@ function whatRan(): { readonly seconds: number; readonly lacking: string | undef
 async function classifyFailures(): Promise<void> {
   const more = failedFiles.size - MOST_ONCE_MORE;
   process.stdout.write(`\n── the files that failed, once more${more > 0 ? `, without ${more} of them` : ""} ──\n`);
-  const lines = await runOnceMore([...failedFiles].slice(0, MOST_ONCE_MORE), env, (child) => {
+  const started = (child: ChildProcess) => {
     running.add(child);
     child.once("close", () => running.delete(child));
-  });
+  };
+  const files = [...failedFiles].slice(0, MOST_ONCE_MORE);
+  const lines = await runOnceMore(files, env, started, isInterrupted.signal);
   // Printed beside the failures, too: the end of the output is what is read.
   failures.push(...lines);
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
@@ -182,14 +196,17 @@ function tell(part: Part, ended: Outcome): void {
   const times = readReport<Times>(timesOf(part.title), { isCut: false, files: [], errors: [] });
   ran.push(...times.files);
   const { seconds } = ended;
-  // Of a run that was ended vitest says that it failed, and each file that did not begin, also when all that ran passed.
-  const isCut = times.isCut && Date.now() > deadline;
-  const code = isCut ? 0 : ended.code;
-  const testResults = report.testResults.filter(({ assertionResults }) => !isCut || assertionResults.length > 0);
-  if (part.title === "api-fuzz" && code === 0) ran.push({ file: API_FUZZ, seconds: Number(seconds), state: "passed" });
+  const isCut = times.isCut && interrupted === undefined;
+  const begun = new Set(
+    times.files.filter(({ state }) => state !== "pending" && state !== "queued").map(({ file }) => file),
+  );
+  // Of a run that was cut vitest says that it failed, and so did each file that had not begun.
+  const testResults = report.testResults.filter(({ name }) => !isCut || begun.has(relative(process.cwd(), name)));
   for (const { file, state } of times.files)
     if (state === "failed" && !file.startsWith("test/e2e/")) failedFiles.add(file);
   const failuresHere = [...testResults.flatMap(failuresOf), ...times.errors];
+  const code = isCut && failuresHere.length === 0 ? 0 : ended.code;
+  if (part.title === "api-fuzz" && code === 0) ran.push({ file: API_FUZZ, seconds: Number(seconds), state: "passed" });
   passed += report.numPassedTests;
   leftOut += report.numPendingTests ?? 0;
   failed += failuresHere.length;

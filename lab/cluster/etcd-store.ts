@@ -77,6 +77,8 @@ interface Answer {
 
 async function ask(etcd: string, path: "txn" | "range", body: object, signal: AbortSignal): Promise<Answer> {
   const response = await fetch(`${etcd}/v3/kv/${path}`, { method: "POST", body: JSON.stringify(body), signal });
+  // Without this a failed read looks like an empty store, and the next file runs on what the last one has left.
+  if (!response.ok) throw new Error(`etcd answers ${response.status} to ${path}: ${await response.text()}`);
   return (await response.json()) as Answer;
 }
 

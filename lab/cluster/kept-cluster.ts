@@ -54,6 +54,8 @@ const OWN = [
 const OWN_OF_EACH_NAMESPACE =
   /^\/registry\/(configmaps|serviceaccounts)\/(default|kube-\w+)\/(kube-root-ca\.crt|default)$/;
 
+const MOST_ROUNDS = 5;
+
 interface Content {
   readonly value: string;
   /** Of its last write. Another one means that a test has written. */
@@ -81,6 +83,15 @@ export class KeptCluster {
   /** @param held of the first file */
   static async start(options: ClusterOptions, held: readonly Manifest[], signal: AbortSignal): Promise<KeptCluster> {
     const cluster = await startCluster({ ...options, tokenUsers: KEPT_TOKEN_USERS }, signal);
+    try {
+      return await KeptCluster.#learned(cluster, held, signal);
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  static async #learned(cluster: Cluster, held: readonly Manifest[], signal: AbortSignal): Promise<KeptCluster> {
     const definitions = held.filter(({ kind }) => kind === "CustomResourceDefinition");
     // First: the API server looks up kinds when the first policy has a parameter, and then each half minute.
     await cluster.apply(definitions, signal);
@@ -93,12 +104,20 @@ export class KeptCluster {
     return kept;
   }
 
+  /** False: one of its programs has ended, and nothing can be put back. */
+  get isRunning(): boolean {
+    const { apiserver, etcd } = this.cluster.programs;
+    return apiserver.isRunning && etcd.isRunning;
+  }
+
   /** Puts the cluster back: it has what it began with, and `held`. */
   async hold(held: readonly Manifest[], signal: AbortSignal): Promise<void> {
     const { cluster } = this;
     const unknown = held.filter((manifest) => !this.#known.has(JSON.stringify(manifest)));
     const known = held.flatMap((manifest) => this.#known.get(JSON.stringify(manifest)) ?? []);
-    await this.#putBack(new Map([...this.#bare, ...known.flatMap((contents) => [...contents])]), signal);
+    const wanted = new Map([...this.#bare, ...known.flatMap((contents) => [...contents])]);
+    // A controller may have written between the reading and the last deletion: a pod in place of one that is gone, say.
+    for (let round = 0; round < MOST_ROUNDS && (await this.#putBack(wanted, signal)); round += 1);
     cluster.held = new Set();
     await cluster.apply(unknown, signal);
     await this.#learn(unknown, signal);
@@ -117,14 +136,15 @@ export class KeptCluster {
     }
   }
 
-  async #putBack(wanted: ReadonlyMap<string, Content>, signal: AbortSignal): Promise<void> {
+  /** @returns whether anything differed */
+  async #putBack(wanted: ReadonlyMap<string, Content>, signal: AbortSignal): Promise<boolean> {
     const { etcd } = this.cluster;
     const there = await readRevisions(etcd, signal);
     const gone = [...there.keys()].filter((key) => !wanted.has(key) && !isOwn(key));
     const changed = [...wanted].filter(([key, { revision }]) => there.get(key) !== revision && !isOwn(key));
     const writes: EtcdWrite[] = gone.map(deletionOf);
     for (const [key, { value }] of changed) writes.push(putOf(key, value));
-    if (writes.length === 0) return;
+    if (writes.length === 0) return false;
     await transact(etcd, writes, signal);
     const written = await readValues(
       etcd,
@@ -134,8 +154,10 @@ export class KeptCluster {
     for (const [key, content] of changed) content.revision = written.get(key)?.revision ?? "";
     const keys = [...gone, ...changed.map(([key]) => key)];
     await this.#definitionsServed(keys, wanted, signal);
-    if (keys.some((key) => key.includes("admissionpolic")))
+    // Roles have no sign of their own. They are read as policies are, and these are compiled as well.
+    if (keys.some((key) => key.includes("admissionpolic") || /^\/registry\/(cluster)?role/.test(key)))
       await allPoliciesInForce((call, during) => this.cluster.request(call, during), signal);
+    return true;
   }
 
   /** The API server serves a kind a moment after it has read its definition, and for a moment after it is gone. */

@@ -15,7 +15,7 @@ export interface FileOptions extends ClusterOptions {
 /** Ten minutes: the first run on a machine builds the programs. */
 const START_LIMIT_MS = 600_000;
 
-/** One a worker: its files come in an order in which the kind of cluster changes seldom (vitest.config.ts). */
+/** One a worker: its files come in an order in which the kind of cluster changes seldom (scripts/test-run/sequencer.ts). */
 let kept: { readonly shape: string; readonly cluster: KeptCluster; isTaken: boolean } | undefined;
 
 /**
@@ -38,7 +38,14 @@ export function useCluster({ holds = [], isOwn = false, ...options }: FileOption
     giveBack = () => {
       taken.isTaken = false;
     };
-    await taken.cluster.hold(holds, signal);
+    try {
+      await taken.cluster.hold(holds, signal);
+    } catch (error) {
+      // The next file gets a new one, and fails for no fault of this one.
+      kept = undefined;
+      await taken.cluster.cluster.stop();
+      throw error;
+    }
     cluster = taken.cluster.cluster;
   }, START_LIMIT_MS);
   afterAll(() => giveBack());
@@ -54,7 +61,7 @@ async function takeKept(
   signal: AbortSignal,
 ): Promise<NonNullable<typeof kept>> {
   const shape = JSON.stringify([options.controllers === true, options.kwok]);
-  if (kept?.shape !== shape) {
+  if (kept?.shape !== shape || !kept.cluster.isRunning) {
     const before = kept;
     kept = undefined;
     await before?.cluster.cluster.stop();

@@ -1,15 +1,16 @@
 // `npm run test:again -- FILE [FILE…] [--times 20] [--load 6] [--limit 10m]`: runs each file that many times, set-up
-// included, while that many processes keep the cores busy: what races fails here and not some day in CI.
-// `--changed` in place of files: the test files that differ from the base, the last touched first.
+// included, at full length, while that many processes keep the cores busy: what races fails here and not some day in CI.
+// `--changed` in place of files: the test files that differ from the base, the last touched first. `--left-out FILE` has the
+// names of those for which the limit did not suffice written there, as JSON.
 
 import type { ChildProcess } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startLoad } from "./load.ts";
 import { parseBudget } from "./order/order-files.ts";
 import { changedTests } from "./order/plan.ts";
-import { runFiles } from "./run-file.ts";
+import { runFile } from "./run-file.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const USAGE = "usage: npm run test:again -- (FILE [FILE…] | --changed) [--times 20] [--load 6] [--limit 10m]\n";
@@ -20,6 +21,7 @@ const { values, positionals } = parseArgs({
     times: { type: "string", default: "20" },
     load: { type: "string", default: "6" },
     limit: { type: "string" },
+    "left-out": { type: "string" },
     changed: { type: "boolean", default: false },
   },
 });
@@ -47,12 +49,13 @@ async function again(limitSeconds: number): Promise<number> {
   for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => end("interrupted"));
   if (limitSeconds < Number.POSITIVE_INFINITY) setTimeout(() => end("time is up"), limitSeconds * 1_000).unref();
   const lines: string[] = [];
+  const leftOut: string[] = [];
   let failed = 0;
   for (const file of files) {
     let passed = 0;
     let runs = 0;
     while (runs < times && ended === undefined) {
-      const outcome = await runFiles([file], process.env, (child) => {
+      const outcome = await runFile(file, { SALLYPORT_TEST_FULL: "1", ...process.env }, (child) => {
         running = child;
       });
       // What was ended in its midst says nothing.
@@ -63,10 +66,13 @@ async function again(limitSeconds: number): Promise<number> {
       process.stdout.write(`${file}: run ${runs} of ${times} ${outcome.passed ? "passed" : "FAILED"}\n`);
     }
     failed += runs - passed;
-    const leftOut = runs < times ? `, LEFT OUT: ${times - runs} runs` : "";
-    lines.push(`${file}: ${passed} of ${runs} runs passed under a load of ${load}${leftOut}`);
+    const isWhole = runs === times;
+    if (!isWhole) leftOut.push(file);
+    const rest = isWhole ? "" : `, LEFT OUT: ${times - runs} runs`;
+    lines.push(`${file}: ${passed} of ${runs} runs passed under a load of ${load}${rest}`);
   }
   stopLoad();
   process.stdout.write(`\n${lines.join("\n")}\n`);
+  if (values["left-out"] !== undefined) writeFileSync(values["left-out"], JSON.stringify(leftOut));
   return ended === "interrupted" ? 130 : failed > 0 ? 1 : 0;
 }

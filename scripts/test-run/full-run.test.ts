@@ -3,7 +3,6 @@ import { type FullRun, formatFullRun, staleness } from "./full-run.ts";
 
 const RUN: FullRun = {
   commit: "0123456789abcdef",
-  tree: "fedcba",
   date: "2026-01-10T12:00:00.000Z",
   seconds: 3_000,
   passed: 12_000,

@@ -1,7 +1,6 @@
 /** What the newest green run of everything was: test/full-run.json, written by `npm run test:full`. */
 export interface FullRun {
   readonly commit: string;
-  readonly tree: string;
   /** When it ended, ISO. */
   readonly date: string;
   readonly seconds: number;

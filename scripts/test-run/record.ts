@@ -12,6 +12,8 @@ export interface Ran {
   readonly files: readonly FileTime[];
   readonly seconds: number;
   readonly passed: number;
+  /** What was checked out when it began. */
+  readonly commit: string | Uncommitted;
   /** Why it is not the green run of everything; undefined when it is. */
   readonly lacking: string | undefined;
 }
@@ -33,12 +35,12 @@ export function recordLastRuns(files: readonly FileTime[]): void {
  * @returns a line that says what was written, or why nothing was
  */
 export function recordFullRun(root: string, ran: Ran, coverageFolder: string): string {
-  const lacking = ran.lacking ?? notACommit(root);
-  if (lacking !== undefined) return `full run: not recorded, ${lacking}`;
+  const commit = committedState(root);
+  const lacking = ran.lacking ?? lackingCommit(ran.commit, commit);
+  if (typeof commit !== "string" || lacking !== undefined) return `full run: not recorded, ${lacking}`;
   const passed = ran.files.filter(({ state }) => state === "passed");
   const run: FullRun = {
-    commit: git(root, ["rev-parse", "HEAD"]).trim(),
-    tree: git(root, ["rev-parse", "HEAD^{tree}"]).trim(),
+    commit,
     date: new Date().toISOString(),
     seconds: Math.round(ran.seconds),
     passed: ran.passed,
@@ -56,12 +58,24 @@ export function recordFullRun(root: string, ran: Ran, coverageFolder: string): s
   return `full run: ${FULL_RUN} and ${COVERAGE} are written, commit them`;
 }
 
-function notACommit(root: string): string | undefined {
+/** Why what is checked out is no commit. */
+interface Uncommitted {
+  readonly why: string;
+}
+
+/** @returns the commit that is checked out, without any change */
+export function committedState(root: string): string | Uncommitted {
   try {
-    return git(root, ["status", "--porcelain"]).trim() === "" ? undefined : "there are changes that are not committed";
+    if (git(root, ["status", "--porcelain"]).trim() !== "") return { why: "there are changes that are not committed" };
+    return git(root, ["rev-parse", "HEAD"]).trim();
   } catch {
-    return "this is no git repository";
+    return { why: "this is no git repository" };
   }
+}
+
+function lackingCommit(before: string | Uncommitted, now: string | Uncommitted): string | undefined {
+  for (const state of [before, now]) if (typeof state !== "string") return state.why;
+  return before === now ? undefined : "another commit was checked out while it ran";
 }
 
 function write(path: string, text: string): void {

@@ -8,16 +8,16 @@ const OF_ANOTHER_RUN = [
   "SALLYPORT_TEST_COVERAGE",
 ];
 
-/** Runs test files once, by themselves. @returns whether all passed, and what was printed */
-export async function runFiles(
-  files: readonly string[],
+/** Runs a test file once, by itself. @returns whether it passed, and what was printed */
+export async function runFile(
+  file: string,
   settings: NodeJS.ProcessEnv,
   started: (child: ChildProcess) => void,
 ): Promise<{ readonly passed: boolean; readonly output: string }> {
-  const isE2e = files.every((file) => file.startsWith("test/e2e/"));
+  const isE2e = file.startsWith("test/e2e/");
   const [program, ...args] = isE2e ? ["node", "test/e2e/main.ts"] : ["vitest", "run"];
   const env = Object.fromEntries(Object.entries(settings).filter(([name]) => !OF_ANOTHER_RUN.includes(name)));
-  const child = spawn(program ?? "", [...args, ...files], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program ?? "", [...args, file], { env, stdio: ["ignore", "pipe", "pipe"] });
   started(child);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {

@@ -179,12 +179,24 @@ it("records a green full run of a commit, and of no other tree", async () => {
   expect((await run(ALL_WELL)).out).toContain("full run: not recorded, there are changes that are not committed\n");
 });
 
-it("says how many tests were left out, before the totals", async () => {
-  const { out } = await run({
-    ...ALL_WELL,
-    e2e: { report: { numPassedTests: 3, numPendingTests: 7, testResults: [] }, code: 0 },
+it("says how many tests were left out or skipped, before the totals", async () => {
+  const seven = { report: { numPassedTests: 3, numPendingTests: 7, testResults: [] }, code: 0 };
+  const short = await run({ "unit+chart+integration": seven }, {}, "default");
+  expect(short.out).toMatch(/LEFT OUT, only npm run test:full runs them: 7 tests\n3 passed, 0 failed\n$/);
+  const full = await run({ ...ALL_WELL, e2e: seven });
+  expect(full.out).toMatch(/skipped by themselves, as they say above: 7 tests\n19 passed, 0 failed\n$/);
+});
+
+it("counts what failed before a run was cut, and not what had not begun", async () => {
+  const failed = { status: "failed", fullName: "t", failureMessages: ["it broke"] };
+  const file = (name: string, assertionResults: object[]) => ({
+    ...{ name: join(root, name), status: "failed", message: "", startTime: 0, endTime: 1, assertionResults },
   });
-  expect(out).toMatch(/LEFT OUT, only npm run test:full runs them: 7 tests\n19 passed, 0 failed\n$/);
+  const testResults = [file("a.test.ts", [failed]), file("b.test.ts", [])];
+  await writeFile(join(root, `${ALL}.times.json`), times(true, ["a.test.ts", "failed"], ["b.test.ts", "pending"]));
+  const rest = { [ALL]: { report: { numPassedTests: 8, testResults }, code: 1 }, e2e: passing(3) };
+  const { code, last } = await run(rest, {}, "rest", "--budget", "9h");
+  expect({ code, last }).toEqual({ code: 1, last: "11 passed, 1 failed" });
 });
 
 it("tells where the time went: each part, and its ten slowest files", async () => {

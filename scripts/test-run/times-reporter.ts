@@ -4,7 +4,7 @@ import { readOrder } from "./order/order.ts";
 
 /** What times-reporter.ts has to say of one run of vitest. */
 export interface Times {
-  /** Whether it ended because the time was up, and all that ran until then passed. */
+  /** Whether it ended because the time was up. */
   readonly isCut: boolean;
   readonly files: readonly FileTime[];
   /** Of the run and of no test, such as a worker that has no memory left: vitest counts no failed test then. */
@@ -39,11 +39,10 @@ export default class TimesReporter implements Reporter {
       return {
         file: module.relativeModuleId,
         seconds: Math.round(ms / 100) / 10,
-        state: this.#whole.has(module.id) ? module.state() : "pending",
+        state: this.#whole.has(module.id) || module.state() === "failed" ? module.state() : "pending",
       };
     });
-    const hasFailed = errors.length > 0 || modules.some((module) => module.state() === "failed");
-    const times: Times = { isCut: reason === "interrupted" && !hasFailed, files, errors: errors.map(describe) };
+    const times: Times = { isCut: reason === "interrupted", files, errors: errors.map(describe) };
     writeFileSync(path, JSON.stringify(times));
   }
 }

@@ -27,7 +27,7 @@ tests. Needs Docker, or root on Debian: then it installs and starts one by itsel
   --end    ends what --keep or a killed run has left
 `;
 
-/** The exit code of automake's tests for "could not run here"; scripts/test.mjs knows it. */
+/** The exit code of automake's tests for "could not run here"; scripts/test.ts knows it. */
 const SKIPPED = 77;
 
 const startedAt = Date.now();

@@ -20,7 +20,7 @@ const kept = globalThis as { [KEY]?: Session };
  * Files whose processes are recorded, too: those that run the product as a user does. Not units and not plugins: what a
  * process may do under Node's permission model is another thing while its coverage is taken.
  */
-const WITH_PROCESSES = /^test\/(integration\/(?!plugins\/)|faults\/)/;
+const WITH_PROCESSES = /^test\/(integration\/(?!plugins\/|operator\/plugin-)|faults\/)/;
 
 const folder = process.env.SALLYPORT_TEST_COVERAGE;
 if (folder !== undefined) record(folder);
@@ -32,6 +32,8 @@ function record(folder: string): void {
   mkdirSync(children, { recursive: true });
   // Node hands it to each child, also to one that gets an environment of its own.
   if (WITH_PROCESSES.test(test)) process.env.NODE_V8_COVERAGE = children;
+  // Or that of the file before in this worker stays.
+  else delete process.env.NODE_V8_COVERAGE;
   if (kept[KEY] === undefined) {
     kept[KEY] = new Session();
     kept[KEY].connect();

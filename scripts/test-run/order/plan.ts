@@ -81,7 +81,7 @@ function readsData(test: string, path: string): boolean {
 }
 
 /** All code that git knows or could know. */
-function readGraph(root: string): Graph {
+export function readGraph(root: string): Graph {
   const files = new Set(listFiles(root).filter((path) => /\.(ts|mjs)$/.test(path)));
   return { edges: new Map([...files].map((file) => [file, edgesOf(file, readOr(join(root, file), ""), files)])) };
 }
