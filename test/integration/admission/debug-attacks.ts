@@ -7,8 +7,6 @@ import {
   account,
   asking,
   binding,
-  CREATE,
-  create,
   EXEC,
   hours,
   MINE,
@@ -19,6 +17,7 @@ import {
   UID,
   type Who,
 } from "./debug-writes.ts";
+import { CREATE, create } from "./writes.ts";
 
 const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";
 const STATUS = "sallyport-tunnel-status";

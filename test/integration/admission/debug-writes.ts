@@ -1,6 +1,7 @@
 import { DEBUG_SESSION_LABEL, debugAccount, objectName } from "../../../src/crds/group.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
 import { DEBUG_NAMESPACE, sessionObject } from "../debug/debug-world.ts";
+import { patch } from "./writes.ts";
 
 // What attackers write about debug sessions, and the objects that they write it about.
 
@@ -10,24 +11,10 @@ export const ACCOUNT = debugAccount(UID);
 export const OPEN = "dbg_open";
 export const PENDING = "dbg_pending";
 
-export const patched = (sessionId: string, body: object, ...more: string[]): readonly string[] => [
-  ...[
-    "patch",
-    "dbg",
-    objectName(sessionId),
-    "-n",
-    GRANTS,
-    "--type=merge",
-    "--dry-run=server",
-    "-p",
-    JSON.stringify(body),
-    ...more,
-  ],
-];
+export const patched = (sessionId: string, body: object, ...more: string[]): readonly string[] =>
+  patch("dbg", objectName(sessionId), body, "-n", GRANTS, ...more);
 export const status = (sessionId: string, body: object): readonly string[] =>
   patched(sessionId, { status: body }, "--subresource=status");
-export const CREATE = ["create", "--dry-run=server", "-f", "-"];
-export const create = (stdin: () => object) => ({ args: CREATE, stdin });
 export const hours = (count: number): string => new Date(Date.now() + count * 3_600_000).toISOString();
 
 export function asking(spec: object, metadata: object = {}): object {

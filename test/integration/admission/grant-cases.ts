@@ -3,7 +3,8 @@ import { DEFAULT_NAMES, grantAccount, objectName } from "../../../src/crds/group
 import { GRANTS } from "../../world/people.ts";
 import type { Attack, Passage } from "../attacks.ts";
 import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
-import { account, binding, create } from "./release-writes.ts";
+import { account, binding } from "./release-writes.ts";
+import { create } from "./writes.ts";
 
 // Policies whose full proofs are no tables: cluster-operations, apply-set and those of the lenders.
 

@@ -2,7 +2,6 @@ import { REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { GRANTS } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
 import {
-  CREATE,
   condition,
   csr,
   deleted,
@@ -13,11 +12,11 @@ import {
   LEAVE,
   node,
   ours,
-  patch,
   status,
   type Who,
   WISH,
 } from "./machine-writes.ts";
+import { CREATE, patch } from "./writes.ts";
 
 // What stolen processes of machines, and people without the right, may not write.
 

@@ -4,7 +4,6 @@ import type { Passage, Stamp } from "../attacks.ts";
 import {
   APPROVER,
   condition,
-  create,
   csr,
   deleted,
   drain,
@@ -13,12 +12,12 @@ import {
   LEAVE,
   node,
   ours,
-  patch,
   status,
   UID,
   type Who,
   WISH,
 } from "./machine-writes.ts";
+import { create, patch } from "./writes.ts";
 
 export const MACHINE_PASSAGES: readonly Passage<Who>[] = [
   {

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { GRANTS } from "../../world/people.ts";
+import { patch } from "./writes.ts";
 
 // What attackers write about machines, and the objects that they write it about.
 
@@ -12,11 +13,6 @@ export const UID = "0badcafe-0000-4000-8000-000000000001";
 
 export type Who = "join" | "machines" | "agent" | "operator" | "approver" | "onlooker" | "node" | "living";
 
-export const CREATE = ["create", "--dry-run=server", "-f", "-"];
-export const create = (stdin: () => object) => ({ args: CREATE, stdin });
-export const patch = (kind: string, name: string, body: object, ...more: string[]): readonly string[] => [
-  ...["patch", kind, name, "--type=merge", "--dry-run=server", "-p", JSON.stringify(body), ...more],
-];
 export const ours = (kind: string, name: string, body: object, ...more: string[]): readonly string[] =>
   patch(kind, name, body, "-n", GRANTS, ...more);
 export const status = (kind: string, name: string, body: object): readonly string[] =>

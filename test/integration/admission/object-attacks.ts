@@ -2,17 +2,8 @@ import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { SHOP } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
 import { MEMBER, released } from "../releases/released-objects.ts";
-import {
-  acrossDeployments,
-  binding,
-  create,
-  OBJECTS,
-  OTHER_UID,
-  OTHERS,
-  PLANS,
-  RUNS,
-  type Who,
-} from "./release-writes.ts";
+import { acrossDeployments, binding, OBJECTS, OTHER_UID, OTHERS, PLANS, RUNS, type Who } from "./release-writes.ts";
+import { create } from "./writes.ts";
 
 // What the accounts of releases may not write.
 

@@ -7,7 +7,6 @@ import {
   CLAIMS,
   CONFIG_MAPS,
   claimOf,
-  create,
   made,
   marked,
   OBJECTS,
@@ -17,6 +16,7 @@ import {
   volume,
   type Who,
 } from "./release-writes.ts";
+import { create } from "./writes.ts";
 
 // What a release may not bring: pods, and what holds or finds them.
 

@@ -7,7 +7,6 @@ import {
   binding,
   claimOf,
   content,
-  create,
   DIGEST,
   marked,
   OTHER_UID,
@@ -16,6 +15,7 @@ import {
   say,
   type Who,
 } from "./release-writes.ts";
+import { create } from "./writes.ts";
 
 const bare = { [ROLLOUT_UID_LABEL]: OTHER_UID };
 

@@ -4,6 +4,7 @@ import { GRANTS, SHOP } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
 import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 import { ROLLOUT_RUN, ROLLOUT_UID, releasedDeployment } from "../releases/released-objects.ts";
+import { create, patch } from "./writes.ts";
 
 // What attackers of releases write, and the objects that they write it about.
 
@@ -23,11 +24,7 @@ export const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";
 export const OTHERS = { [APPLYSET_LABEL]: applySetId("dpl-other", GRANTS), [DEPLOYMENT_ID_LABEL]: "dpl_other" };
 export const DIGEST = `sha256:${"a".repeat(64)}`;
 export const OTHER_DIGEST = `sha256:${"b".repeat(64)}`;
-const CREATE = ["create", "--dry-run=server", "-f", "-"];
-export const create = (stdin: () => object) => ({ args: CREATE, stdin });
-export const say = (name: string, spec: object): readonly string[] => [
-  ...["patch", "rout", name, "-n", GRANTS, "--type=merge", "--dry-run=server", "-p", JSON.stringify({ spec })],
-];
+export const say = (name: string, spec: object): readonly string[] => patch("rout", name, { spec }, "-n", GRANTS);
 const ours = (kind: string, name: string, spec: object, metadata: object = {}): object => ({
   ...{ apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name, namespace: GRANTS, ...metadata }, spec },
 });

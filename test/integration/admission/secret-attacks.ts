@@ -4,6 +4,7 @@ import { SHOP } from "../../world/people.ts";
 import type { Attack, Passage } from "../attacks.ts";
 import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 import { MEMBER, releasedDeployment } from "../releases/released-objects.ts";
+import { create } from "./writes.ts";
 
 // What a stolen agent, or the account of a rollout, may not do with Secrets.
 
@@ -12,7 +13,6 @@ const HEX = "a".repeat(32);
 const OWN = `${RELEASE_SECRET_PREFIX}${DEPLOYMENT_ID.replaceAll("_", "-")}-${HEX}`;
 const LABELS = { "sallyport.dev/deployment-id": DEPLOYMENT_ID };
 const nonce = { [NONCE_KEY]: "AA==" };
-const CREATE = ["create", "--dry-run=server", "-f", "-"];
 export const secret = (name: string, labels: object, namespace: string, more: object = {}, metadata: object = {}) => ({
   ...{ apiVersion: "v1", kind: "Secret", type: "Opaque", immutable: true, data: nonce },
   metadata: { name, namespace, labels, ...metadata },
@@ -22,7 +22,6 @@ export const left = (more: object = {}, labels: object = LABELS, name = OWN, met
   secret(name, labels, RELEASES_NAMESPACE, more, metadata);
 export const copied = (more: object = {}, labels: object = MEMBER, name = OWN, metadata: object = {}) =>
   secret(name, labels, SHOP, more, metadata);
-const create = (stdin: () => object) => ({ args: CREATE, stdin });
 const asAgent = { policy: "sallyport-release-secrets", as: "agent" } as const;
 const asRollout = { policy: "sallyport-rollout-secrets", as: "rollout" } as const;
 const token = { type: "kubernetes.io/service-account-token" };

@@ -9,7 +9,6 @@ import {
   binding,
   CONTENT,
   content,
-  create,
   DIGEST,
   MADE,
   OTHER_DIGEST,
@@ -21,6 +20,7 @@ import {
   type Who,
   WORDS,
 } from "./release-writes.ts";
+import { create } from "./writes.ts";
 
 // Words on a rollout, and what the operator makes for one.
 
