@@ -22,12 +22,15 @@ export function Words<const W extends readonly string[]>(words: W): TUnsafe<W[nu
   return Type.Unsafe<W[number]>({ type: "string", enum: [...words] });
 }
 
-/** A list of such words: as long as there are words, which all that is useful fits in. */
+/** More than any list of words has. */
+const MOST_WORDS = 100;
+
+/** A list of such words. Where each may come once, it is as long as there are words. */
 export function WordList<const W extends readonly string[]>(
   words: W,
   options: Pick<TArrayOptions, "minItems" | "uniqueItems" | "description"> = {},
 ): Type.TArray<TUnsafe<W[number]>> {
-  return Type.Array(Words(words), { maxItems: words.length, ...options });
+  return Type.Array(Words(words), { maxItems: options.uniqueItems ? words.length : MOST_WORDS, ...options });
 }
 
 const KIB = 1024;

@@ -177,7 +177,9 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
   const before = status?.conditions?.find(({ type }) => type === "IdentityVerified");
   const trusted = before !== undefined && before.status !== "False";
   const undecidedAt = trusted ? before.lastTransitionTime : metadata.creationTimestamp;
-  if (!(enforcement.since.getTime() <= Date.parse(undecidedAt))) {
+  // Times have whole seconds. A policy that was taken away and put back in the grant's first second came before it or after.
+  const youngest = Date.parse(undecidedAt) - (trusted ? 0 : 1_000);
+  if (!(enforcement.since.getTime() <= youngest)) {
     return no("NotEnforced", "an admission policy is younger than the decision may be");
   }
   if (spec.decidedBy === undefined) return no("NoName", "the decision carries no name");

@@ -271,6 +271,14 @@ describe("who decided", () => {
     expect(reasonOf(settled(open, at("10:03:00"), since("10:02:00")), "IdentityVerified")).toBe("False/NotEnforced");
   });
 
+  test("stays doubtful also when all of that was in the second in which the grant was made", () => {
+    const gone = settled(open, at("09:00:00"), missing);
+    expect(reasonOf(settled(gone, at("09:00:01"), since("09:00:00")), "IdentityVerified")).toBe("False/NotEnforced");
+    expect(reasonOf(settled(gone, at("09:00:01"), since("08:59:59")), "IdentityVerified")).toBe(
+      "True/StampedByAdmission",
+    );
+  });
+
   test("is unknown when no name is on the decision", () => {
     const nameless = edited(pending, { approvedForMinutes: 60 });
     expect(reasonOf(settled(nameless, at("10:00:00")), "IdentityVerified")).toBe("False/NoName");

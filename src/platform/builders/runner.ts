@@ -124,8 +124,10 @@ async function whileHeld<T>(
   const [done, lost] = [new AbortController(), new AbortController()];
   const watching = (async () => {
     const ending = AbortSignal.any([stopping, done.signal]);
+    // One for all rounds: a cancellation that comes while the lease is being renewed is not lost.
+    using wakes = waker.subscribe(buildSleeper(id));
     for (;;) {
-      await waker.sleep(buildSleeper(id), LOOK_EVERY_MS, ending);
+      await wakes.next(LOOK_EVERY_MS, ending);
       if (ending.aborted) return;
       try {
         await renew();
