@@ -130,8 +130,12 @@ export class KeptCluster {
   async #learn(manifests: readonly Manifest[], signal: AbortSignal): Promise<void> {
     for (const manifest of manifests) {
       const keys = keysOf(manifest);
-      const contents = await readValues(this.cluster.etcd, keys, signal);
-      if (contents.size < keys.length) throw new Error(`etcd lacks ${keys.filter((key) => !contents.has(key))}`);
+      let contents = await readValues(this.cluster.etcd, keys, signal);
+      // A namespace's account is made by a controller, a moment later.
+      while (contents.size < keys.length) {
+        await sleep(systemClock, 20, signal);
+        contents = await readValues(this.cluster.etcd, keys, signal);
+      }
       this.#known.set(JSON.stringify(manifest), contents);
     }
   }
