@@ -5,7 +5,9 @@ import { e2eFiles, filesOf, PROJECTS, type Project } from "./tiers.ts";
 /** Stands for the API's fuzzer, which is no test file, where files are ordered and recorded. */
 export const API_FUZZ = "test/api-fuzz/main.ts";
 
+/** Of vitest. The fuzzer and e2e, which are mostly idle, run beside them in a process each. */
 const WORKERS = 2;
+const BESIDE = 2;
 
 export interface Rest {
   /** What runs, in order. */
@@ -19,6 +21,12 @@ export interface Rest {
 export function planRest(root: string, budgetSeconds: number): Rest {
   const projects = (Object.keys(PROJECTS) as Project[]).flatMap((project) => filesOf(project, "rest"));
   const { ordered, base } = planRun(root, [...projects, ...e2eFiles(), API_FUZZ]);
-  const cut = cutByBudget(ordered, budgetSeconds, WORKERS);
+  const isBeside = ({ file }: OrderedFile) => file === API_FUZZ || file.startsWith("test/e2e/");
+  const others = ordered.filter((each) => !isBeside(each));
+  const cuts = [
+    cutByBudget(others, budgetSeconds, WORKERS),
+    cutByBudget(ordered.filter(isBeside), budgetSeconds, BESIDE),
+  ];
+  const cut = { taken: cuts.flatMap(({ taken }) => taken), leftOut: cuts.flatMap(({ leftOut }) => leftOut) };
   return { files: cut.taken, leftOut: cut.leftOut, words: `compared with ${base}\n${describeCut(cut, budgetSeconds)}` };
 }
