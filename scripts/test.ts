@@ -41,12 +41,12 @@ const reports = mkdtempSync(join(tmpdir(), "sallyport-test-"));
 const coverage = join(reports, "coverage");
 mkdirSync(coverage);
 const running = new Set<ChildProcess>();
-let interrupted: NodeJS.Signals | undefined;
-const isInterrupted = new AbortController();
+const interruption = new AbortController();
+/** Its reason is the signal's name. */
+const interrupted = interruption.signal;
 for (const name of ["SIGINT", "SIGTERM"] as const) {
   process.on(name, () => {
-    interrupted ??= name;
-    isInterrupted.abort();
+    interruption.abort(name);
     // The terminal's Ctrl-C has reached the parts already; a signal from `kill` reaches only us.
     for (const child of running) child.kill(name);
   });
@@ -115,7 +115,7 @@ const failedFiles = new Set<string>();
 let leftOut = 0;
 const whereTimeWent: string[] = [];
 for (const row of TIERS[tier]) {
-  if (interrupted !== undefined) break;
+  if (interrupted.aborted) break;
   const [first, ...beside] = row.filter(hasTime);
   if (first === undefined) continue;
   const kept = beside.map((part) => ({ part, ran: run(part, true) }));
@@ -128,13 +128,13 @@ for (const row of TIERS[tier]) {
     tell(part, outcome);
   }
 }
-if (interrupted === undefined && failedFiles.size > 0) await classifyFailures();
+if (!interrupted.aborted && failedFiles.size > 0) await classifyFailures();
 if (tier !== "default") recordLastRuns(ran);
 
 if (tier === "full")
   process.stdout.write(`${recordFullRun(process.cwd(), { ...whatRan(), commit, files: ran, passed }, coverage)}\n`);
 process.stdout.write(`\n── where the time went ──\n${whereTimeWent.join("")}`);
-if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
+if (interrupted.aborted) process.stdout.write(`\nstopped by ${interrupted.reason}\n`);
 else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
 // Printed again at the end: the test's own output is thousands of lines further up, and a shortened log lacks it.
 for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${failure}\n`);
@@ -149,7 +149,11 @@ if (notAgain.length > 0)
 if (rest !== undefined) process.stdout.write(describeLeftOut(rest));
 rmSync(reports, { recursive: true, force: true });
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
-process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
+process.exitCode = interrupted.aborted
+  ? 128 + constants.signals[interrupted.reason as NodeJS.Signals]
+  : failed > 0
+    ? 1
+    : 0;
 
 /** Whether a part has files to run, and time left for them. */
 function hasTime(part: Part): boolean {
@@ -168,12 +172,11 @@ function describeLeftOut({ files, leftOut }: Rest): string {
 }
 
 function whatRan(): { readonly seconds: number; readonly lacking: string | undefined } {
-  const lacking =
-    interrupted !== undefined
-      ? "it was stopped"
-      : failed > 0
-        ? "it failed"
-        : skipped.length > 0 && `it lacks ${skipped}`;
+  const lacking = interrupted.aborted
+    ? "it was stopped"
+    : failed > 0
+      ? "it failed"
+      : skipped.length > 0 && `it lacks ${skipped}`;
   return { seconds: (Date.now() - startedAt) / 1_000, lacking: lacking || undefined };
 }
 
@@ -185,7 +188,7 @@ async function classifyFailures(): Promise<void> {
     child.once("close", () => running.delete(child));
   };
   const files = [...failedFiles].slice(0, MOST_ONCE_MORE);
-  const lines = await runOnceMore(files, env, started, isInterrupted.signal);
+  const lines = await runOnceMore(files, env, started, interrupted);
   // Printed beside the failures, too: the end of the output is what is read.
   failures.push(...lines);
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
@@ -196,7 +199,7 @@ function tell(part: Part, ended: Outcome): void {
   const times = readReport<Times>(timesOf(part.title), { isCut: false, files: [], errors: [] });
   ran.push(...times.files);
   const { seconds } = ended;
-  const isCut = times.isCut && interrupted === undefined;
+  const isCut = times.isCut && !interrupted.aborted;
   const begun = new Set(
     times.files.filter(({ state }) => state !== "pending" && state !== "queued").map(({ file }) => file),
   );

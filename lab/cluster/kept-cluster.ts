@@ -133,7 +133,10 @@ export class KeptCluster {
       let contents = await readValues(this.cluster.etcd, keys, signal);
       // A namespace's account is made by a controller, a moment later.
       while (contents.size < keys.length) {
-        await sleep(systemClock, 20, signal);
+        const missing = keys.filter((key) => !contents.has(key));
+        await sleep(systemClock, 20, signal).catch((cause: unknown) => {
+          throw new Error(`etcd lacks ${missing}`, { cause });
+        });
         contents = await readValues(this.cluster.etcd, keys, signal);
       }
       this.#known.set(JSON.stringify(manifest), contents);
