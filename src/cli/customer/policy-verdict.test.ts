@@ -85,13 +85,20 @@ test("windows are of releases that begin: not of what is denied, of the way back
   const deny = { metadata: { name: "a" } as never, spec: { defaults: { mutating: "deny" as const } } };
   expect(ask([deny], "release/update", { isOpen: false, opensAt }).windows).toBeNull();
   expect(ask([auto as never], "release/update").windows).toBeNull();
-  const all = ["release/install", "release/update", "release/delete", "release/rollback", "kubernetes/scale"];
-  expect(all.filter(waitsForWindows)).toEqual(all.slice(0, 3));
+  const all = [
+    "release/install",
+    "release/update",
+    "release/prune",
+    "release/delete",
+    "release/rollback",
+    "kubernetes/scale",
+  ];
+  expect(all.filter(waitsForWindows)).toEqual(all.slice(0, 4));
 });
 
 test("a command of releases that is none is not answered", () => {
   const words =
-    /no command release\/nope; those of releases are release\/install, release\/update, release\/delete, release\/rollback$/;
+    /no command release\/nope; those of releases are release\/install, release\/update, release\/prune, release\/delete, release\/rollback$/;
   expect(() => requireCommand("release/nope")).toThrow(words);
   for (const command of ["release/update", "kubernetes/scale", "other/nope"]) requireCommand(command);
 });

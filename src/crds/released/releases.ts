@@ -1,7 +1,7 @@
 import type { Tier } from "../plan.ts";
 
 /** What a rollout may do: what the customer's policy decides about, each by its own name. */
-const RELEASE_ACTS = ["install", "update", "delete", "rollback"] as const;
+const RELEASE_ACTS = ["install", "update", "prune", "delete", "rollback"] as const;
 export type ReleaseAct = (typeof RELEASE_ACTS)[number];
 export type ReleaseCommand = `release/${ReleaseAct}`;
 
@@ -20,13 +20,21 @@ interface ReleaseDeclaration {
   readonly tier: Tier;
 }
 
-/** Detaching counts as `release/delete`: what is left of the release is not ours to change any more. */
+/**
+ * Pruning is what an install or update deletes beside what it brings, for good or to make it again. Detaching counts as
+ * `release/delete`: what is left of the release is not ours to change any more.
+ */
 export const RELEASE_OPERATIONS: readonly ReleaseDeclaration[] = [
   { act: "install", command: "release/install", tier: "mutating" },
   { act: "update", command: "release/update", tier: "mutating" },
+  { act: "prune", command: "release/prune", tier: "destructive" },
   { act: "delete", command: "release/delete", tier: "destructive" },
   { act: "rollback", command: "release/rollback", tier: "mutating" },
 ];
+
+export const PRUNE: ReleaseCommand = "release/prune";
+/** Decides on what is pruned as well, where a policy does not name that. */
+export const DELETE: ReleaseCommand = "release/delete";
 
 /** Goes back to what the customer has allowed before, so it needs no approval: a policy may deny it, and nothing else. */
 export const ROLLBACK: ReleaseCommand = "release/rollback";

@@ -50,6 +50,7 @@ test.each([
 
 const ANY_AUTO = { pattern: "*", decision: "auto" } as const;
 const RELEASES_DENIED = { pattern: "release/*", decision: "deny" } as const;
+const DELETING_DENIED = [{ pattern: "release/delete", decision: "deny" }] as const;
 const RELEASES_MANUAL = { pattern: "release/*", decision: "manual" } as const;
 
 test.each([
@@ -61,6 +62,31 @@ test.each([
   ["named", { rules: [{ pattern: "release/update", decision: "auto" }] }, "release/update", "auto"],
   ["another is named", { rules: [{ pattern: "release/update", decision: "auto" }] }, "release/install", "manual"],
   ["deleting named", { rules: [{ pattern: "release/delete", decision: "auto" }] }, "release/delete", "auto"],
+  ["deleting named, of pruning", { rules: [{ pattern: "release/delete", decision: "auto" }] }, "release/prune", "auto"],
+  [
+    "deleting denied, of pruning",
+    { rules: [{ pattern: "release/delete", decision: "deny" }] },
+    "release/prune",
+    "deny",
+  ],
+  [
+    "an update named, of pruning",
+    { rules: [{ pattern: "release/update", decision: "auto" }] },
+    "release/prune",
+    "manual",
+  ],
+  [
+    "pruning named beside deleting",
+    { rules: [...DELETING_DENIED, { pattern: "release/prune", decision: "auto" }] },
+    "release/prune",
+    "auto",
+  ],
+  [
+    "pruning named, of deleting",
+    { rules: [{ pattern: "release/prune", decision: "auto" }] },
+    "release/delete",
+    "manual",
+  ],
   ["an act that is none", { rules: [{ pattern: "release/x", decision: "auto" }] }, "release/x", "manual"],
   ["the tier is denied", { defaults: { mutating: "deny" } }, "release/install", "deny"],
   ["all of releases is denied", { rules: [{ pattern: "release/*", decision: "deny" }] }, "release/update", "deny"],
@@ -85,6 +111,7 @@ test("without any policy a release waits for a person, and goes back by itself",
   expect(Object.fromEntries(decisions)).toEqual({
     "release/install": "manual",
     "release/update": "manual",
+    "release/prune": "manual",
     "release/delete": "manual",
     "release/rollback": "auto",
   });
@@ -97,7 +124,10 @@ const Spec = fc.record(
   {
     rules: fc.array(
       fc.record({
-        pattern: fc.constantFrom("*", "kubernetes/*", "kubernetes/scale", "release/*", "release/update", "other/*"),
+        pattern: fc.constantFrom(
+          ...["*", "kubernetes/*", "kubernetes/scale", "release/*", "release/update", "other/*"],
+          ...["release/prune", "release/delete"],
+        ),
         decision: fc.constantFrom(...POLICY_DECISIONS),
       }),
     ),
@@ -114,7 +144,7 @@ const Spec = fc.record(
   { requiredKeys: [] },
 );
 
-const Command = fc.constantFrom("kubernetes/scale", "release/update", "release/rollback");
+const Command = fc.constantFrom("kubernetes/scale", "release/update", "release/prune", "release/rollback");
 
 test("a policy that is added to others never allows more, and never a longer window", () => {
   fc.assert(

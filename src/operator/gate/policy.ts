@@ -4,7 +4,7 @@ import type { CommandTable } from "../../crds/operations/catalog.ts";
 import { isDebug, UNATTENDED_DEBUG } from "../../crds/operations/debug.ts";
 import { isOfMachines } from "../../crds/operations/machines.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { isRelease, RELEASE_OPERATIONS, ROLLBACK } from "../../crds/released/releases.ts";
+import { DELETE, isRelease, PRUNE, RELEASE_OPERATIONS, ROLLBACK } from "../../crds/released/releases.ts";
 
 /** All OperationPolicies of the cluster, as one policy. */
 export interface CustomerPolicy {
@@ -90,8 +90,16 @@ function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): Pol
   // When a rollout fails there is no time to ask: it goes back to what was allowed before, or it stays as it is.
   if (command === ROLLBACK) return decision === "deny" ? "deny" : "auto";
   if (decision !== "auto" || !needsItsName(command)) return decision;
-  const isNamed = spec.rules?.some(({ pattern }) => pattern === command) === true;
-  return isNamed && mayBeAuto(command) ? "auto" : "manual";
+  return isNamed(spec, decidedAs(spec, command)) && mayBeAuto(command) ? "auto" : "manual";
+}
+
+function isNamed(spec: OperationPolicySpec, command: string): boolean {
+  return spec.rules?.some(({ pattern }) => pattern === command) === true;
+}
+
+/** A customer who forbids deletions and does not know of prunes has forbidden these too. */
+function decidedAs(spec: OperationPolicySpec, command: string): string {
+  return command === PRUNE && !isNamed(spec, PRUNE) ? DELETE : command;
 }
 
 function needsItsName(command: string): boolean {
@@ -113,7 +121,7 @@ export interface Written {
 /** The most exact rule, else the default of the tier. What counts may be stricter: {@link decisionFor}. */
 export function writtenIn(spec: OperationPolicySpec, command: string, tier: Tier): Written {
   const plugin = command.slice(0, command.indexOf("/"));
-  for (const pattern of [command, `${plugin}/*`, "*"]) {
+  for (const pattern of [decidedAs(spec, command), `${plugin}/*`, "*"]) {
     const matching = (spec.rules ?? []).filter((rule) => rule.pattern === pattern);
     // The API server refuses one pattern twice; should it be there all the same, the stricter counts.
     const strictest = Math.max(...matching.map(({ decision }) => POLICY_DECISIONS.indexOf(decision)));

@@ -107,7 +107,7 @@ export async function setReleaseScene(
     // The customer has bound it to a node, and to a network.
     released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
     content("rel-1") as Record<string, unknown>,
-    ...["waiting", "denied", "ended", "paused", "unnamed", "anew"].map(
+    ...["waiting", "denied", "ended", "paused", "unnamed", "anew", "pruning"].map(
       (name) => rollout(name) as Record<string, unknown>,
     ),
     rollout("leaving", { action: "delete", contentName: undefined, contentDigest: undefined }) as Record<
@@ -122,14 +122,16 @@ export async function setReleaseScene(
     if (status !== 200) throw new Error(`${name} was not written: ${JSON.stringify(answer)}`);
   };
   const report = (name: string, status: object): Promise<void> => write(name, { status }, "/status");
+  const plan = { create: 0, change: 1, prune: 0, unchanged: 0 };
+  const planned = { state: "Planning", plannedDigest: DIGEST };
   await report("waiting", { state: "Planning" });
-  await report("waiting", { state: "AwaitingApproval", plannedDigest: DIGEST });
+  await report("waiting", { state: "AwaitingApproval", plannedDigest: DIGEST, plan });
   await report("leaving", { state: "Planning", plannedDigest: DIGEST });
   await report("ended", { state: "Failed" });
   await report("unnamed", { state: "Planning", plannedDigest: DIGEST });
-  const plan = { create: 0, change: 0, prune: 0, unchanged: 0, recreate: ["Deployment.apps/shop/api"] };
-  await report("anew", { state: "Planning", plannedDigest: DIGEST, plan });
-  await report("paused", { state: "Planning" });
+  await report("anew", { ...planned, plan: { ...plan, recreate: ["Deployment.apps/shop/api"] } });
+  await report("pruning", { ...planned, plan: { ...plan, prune: 1 } });
+  await report("paused", { state: "Planning", plan });
   await write("paused", { spec: { pausedReason: "audit" } });
   const ofAccount = (namespace: string, name: string) => cluster.kubeconfigForServiceAccount(namespace, name);
   return {

@@ -86,6 +86,16 @@ export const WORD_ATTACKS: readonly Attack<Who>[] = [
     args: () => say("anew", { approvedDigest: DIGEST }),
   },
   {
+    title: "nor one that deletes what the new release lacks",
+    ...{ policy: WORDS, as: "mutator", words: "the right to approve destructive changes" },
+    args: () => say("pruning", { approvedDigest: DIGEST }),
+  },
+  {
+    title: "nor takes fields over before the plan shows what is deleted",
+    ...{ policy: WORDS, as: "mutator", words: "the right to approve destructive changes" },
+    args: () => say("denied", { takeOver: [{ kind: "Deployment", name: "web" }] }),
+  },
+  {
     title: "a stranger denies none",
     ...{ policy: WORDS, as: "stranger", words: "you need the verb revoke on it" },
     args: () => say("waiting", { deniedReason: "no" }),

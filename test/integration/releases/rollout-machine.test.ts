@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { contentDigest } from "../../../src/crds/content-digest.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { type ReleaseObject, releaseContents } from "../../../src/crds/kinds/release-content.ts";
 import { type Rollout, type RolloutAction, rollouts } from "../../../src/crds/kinds/rollout.ts";
 import { installation, openReleases } from "../../../src/crds/manifests/installation.ts";
@@ -144,6 +145,36 @@ test("a deployment's life: installed, updated, rolled back, denied, deleted; eac
     );
   });
   expect(states).toContain("life-3 RollingBack 1/1");
+}, 240_000);
+
+test("an update that lacks an object is no way around a denied deletion", async () => {
+  const shop = await world.namespace();
+  await accept(admin, DEPLOYMENT_ID, shop);
+  const decide = (rules: readonly object[]) => cluster().apply([ours("OperationPolicy", "default", { rules })]);
+  const updates = { pattern: "release/update", decision: "auto" };
+  const [kept, lacked] = ["kept", "lacked"].map((name) => member(configMap(shop, name, {})));
+  if (kept === undefined || lacked === undefined) throw new Error("no objects");
+  await withOperator(undefined, async () => {
+    await ask("lack-1", "install", [kept, lacked]);
+    await approve("lack-1");
+    await inState("lack-1", "Succeeded");
+    await decide([updates, { pattern: "release/delete", decision: "deny" }]);
+    await ask("lack-2", "update", [kept]);
+    expect(condition(await inState("lack-2", "Denied"), "Approved")).toBe("False/PolicyDenied");
+    await decide([updates]);
+    await ask("lack-3", "update", [kept]);
+    expect(condition(await inState("lack-3", "AwaitingApproval"), "Approved")).toBe("Unknown/AwaitingDecision");
+    expect(await world.read(configMap(shop, "lacked", {}))).toBeDefined();
+    await approve("lack-3");
+    await inState("lack-3", "Succeeded");
+    expect(await world.read(configMap(shop, "lacked", {}))).toBeUndefined();
+    await ask("lack-4", "update", [member(configMap(shop, "kept", { a: "1" }))]);
+    await inState("lack-4", "Succeeded");
+    await admin.delete(operationPolicies, { namespace: GRANTS, name: "default" }, {}, signal());
+    await ask("lack-5", "delete");
+    await approve("lack-5");
+    await inState("lack-5", "Succeeded");
+  });
 }, 240_000);
 
 test("on real objects: installed, and an update whose image cannot be pulled is taken back while the old pods stay", async () => {

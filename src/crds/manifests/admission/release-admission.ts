@@ -89,9 +89,10 @@ function rolloutWords(names: InstallationNames): readonly Manifest[] {
     { name: "stops", expression: `${said("deniedReason")} || ${said("abortReason")} || ${changed("pausedReason")}` },
     {
       name: "tier",
-      // What is made anew is deleted first.
+      // What a plan deletes counts, for good or to make it again; one that is not there yet may delete anything.
       expression:
         `${spoken("now", "action")}.orValue('') in ['install', 'update'] && ` +
+        "variables.now[?'status'][?'plan'][?'prune'].orValue(1) == 0 && " +
         "variables.now[?'status'][?'plan'][?'recreate'].orValue([]).size() == 0 ? 'mutating' : 'destructive'",
     },
     { name: "mayAllow", expression: may("risks", "variables.tier", "approve") },

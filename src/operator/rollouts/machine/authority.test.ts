@@ -47,8 +47,25 @@ test.each<[string, RolloutPlan, OperationPolicySpec, string]>([
     { rules: [...UPDATES, rule("release/delete", "deny")] },
     "denied PolicyDenied",
   ],
+  ["what it lacks is deleted", plan({ prune: 1 }), { rules: UPDATES }, "awaited AwaitingDecision"],
+  [
+    "what it lacks is deleted",
+    plan({ prune: 1 }),
+    { rules: [...UPDATES, rule("release/delete", "deny")] },
+    "denied PolicyDenied",
+  ],
+  [
+    "what it lacks is deleted",
+    plan({ prune: 1 }),
+    { rules: [...UPDATES, rule("release/delete", "deny"), rule("release/prune", "auto")] },
+    "given PolicyAuto",
+  ],
 ])("an update of %s is judged as a deletion too: %#", (_, shown, policy, expected) => {
   expect(said(shown, policy)).toBe(expected);
+});
+
+test("a person's digest does not go around a denied deletion", () => {
+  expect(said(plan({ prune: 1 }), { rules: [rule("release/delete", "deny")] }, DIGEST)).toBe("denied PolicyDenied");
 });
 
 test("a person allows both with one word", () => {

@@ -1,7 +1,7 @@
 import { POLICY_DECISIONS } from "../../../crds/kinds/operation-policy.ts";
-import type { Rollout, RolloutAction } from "../../../crds/kinds/rollout.ts";
+import type { Rollout, RolloutAction, RolloutPlan } from "../../../crds/kinds/rollout.ts";
 import { BUILT_IN } from "../../../crds/operations/catalog.ts";
-import { ROLLBACK } from "../../../crds/released/releases.ts";
+import { PRUNE, ROLLBACK } from "../../../crds/released/releases.ts";
 import { type CustomerPolicy, decisionOn, type Wanted, wantedOf } from "../../gate/policy.ts";
 import type { Said } from "./rollout-step.ts";
 
@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<RolloutAction, Wanted>> = {
   delete: wantedOf(BUILT_IN, "release/delete", undefined),
   detach: wantedOf(BUILT_IN, "release/delete", undefined),
 };
+const PRUNED = wantedOf(BUILT_IN, PRUNE, undefined);
 const BACK = wantedOf(BUILT_IN, ROLLBACK, undefined);
 
 type ApprovedSaid = Extract<Said, readonly ["Approved", ...unknown[]]>;
@@ -36,9 +37,7 @@ export function authorityOver(
   if (spec.deniedReason !== undefined) {
     return { is: "denied", said: ["Approved", "False", "DeniedByCustomer", `denied: ${spec.deniedReason}`] };
   }
-  // What is made anew is deleted, and does not run until it is there again.
-  const deletes = (status?.plan?.recreate ?? []).length > 0 ? [COMMANDS.delete] : [];
-  const commands = [...commandsOf(spec.action, hasFormer), ...deletes];
+  const commands = commandsOf(spec.action, hasFormer, status?.plan);
   const { wanted, decision } = strictest(commands, policy, spec.deploymentId);
   if (decision === "deny") {
     const message = `the customer's policy denies ${wanted.command}, approved or not`;
@@ -61,13 +60,19 @@ export function authorityOver(
 }
 
 /**
- * The action is the platform's word: whether something is installed decides. One that says otherwise needs both commands,
- * so that a rule for one of them is not gone around by the name of the other.
+ * The action is the platform's name for it: what is installed and what the plan deletes decide. An action that fits neither
+ * needs both commands, so that no name goes around a rule for what is done.
  */
-function commandsOf(action: RolloutAction, hasFormer: boolean): readonly Wanted[] {
+function commandsOf(action: RolloutAction, hasFormer: boolean, plan: RolloutPlan | undefined): readonly Wanted[] {
   if (action === "delete" || action === "detach") return [COMMANDS[action]];
   const is = hasFormer ? "update" : "install";
-  return is === action ? [COMMANDS[is]] : [COMMANDS[is], COMMANDS[action]];
+  const named = is === action ? [COMMANDS[is]] : [COMMANDS[is], COMMANDS[action]];
+  return deletesOf(plan) > 0 ? [...named, PRUNED] : named;
+}
+
+/** How many objects an install or update deletes, for good or to make them again: these do not run in between. */
+function deletesOf(plan: Pick<RolloutPlan, "prune" | "recreate"> | undefined): number {
+  return (plan?.prune ?? 0) + (plan?.recreate ?? []).length;
 }
 
 function strictest(commands: readonly Wanted[], policy: CustomerPolicy, deploymentId: string) {
