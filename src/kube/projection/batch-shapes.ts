@@ -14,6 +14,7 @@ export const jobShape = message({
       activeDeadlineSeconds: field(3, optional(int)),
       backoffLimit: field(7, optional(int)),
       suspend: field(10, bool),
+      backoffLimitPerIndex: field(12, optional(int)),
     }),
   ),
   status: field(

@@ -14,6 +14,7 @@ const FAILURES = [
   "MaxFailedIndexesExceeded",
 ] as const;
 const DEFAULT_BACKOFF_LIMIT = 6;
+const NO_LIMIT = 2_147_483_647;
 
 export function jobState(job: Job, view: PodsView): WorkloadState {
   const { metadata } = job;
@@ -36,12 +37,17 @@ function findingsOf(job: Job, lifecycle: Lifecycle, view: PodsView): readonly Fi
   }
   if (isDone(job)) return [];
   if (isSuspended(job)) return [{ health: "healthy", text: "suspended" }];
-  const limit = spec.backoffLimit ?? DEFAULT_BACKOFF_LIMIT;
   const retries: readonly Finding[] =
-    status.failed > 0 ? [{ health: "healthy", text: `${counted(status.failed, "failure")} of at most ${limit}` }] : [];
+    status.failed > 0 ? [{ health: "healthy", text: `${counted(status.failed, "failure")}${limitOf(spec)}` }] : [];
   const unseen: readonly Finding[] =
     status.startTime === undefined && lifecycle !== "deleting" ? [{ health: "unknown", text: "not started yet" }] : [];
   return [...unseen, ...podFindings(view), ...retries];
+}
+
+/** With a limit an index the API server fills in the largest number for the whole: that is none. */
+function limitOf({ backoffLimit = DEFAULT_BACKOFF_LIMIT, backoffLimitPerIndex }: Job["spec"]): string {
+  if (backoffLimitPerIndex !== undefined) return `, at most ${backoffLimitPerIndex} an index`;
+  return backoffLimit >= NO_LIMIT ? "" : ` of at most ${backoffLimit}`;
 }
 
 function lifecycleOf(job: Job, young: boolean): Lifecycle {

@@ -70,6 +70,27 @@ test("pods have to be ready for ten seconds; what has no health is well when it 
   });
 });
 
+test("pods have to be available, which is later than ready; a Deployment that is paused holds nothing up, and the plan says so", async () => {
+  const shop = await world.namespace();
+  const slow = deployment(shop, "slow", { minReadySeconds: 300 });
+  const held = deployment(shop, "held", { paused: true, nodeSelector: silent });
+  const looks = await wave(shop, [slow]);
+  await world.ready(slow);
+  expect(await looks(12_000)).toMatchObject({
+    verdict: "waiting",
+    resources: [{ message: expect.stringContaining("0 of 1 available, which takes 300 s of being ready") }],
+  });
+  expect(await (await wave(shop, [held]))(12_000)).toMatchObject({ verdict: "healthy" });
+  const update = await world.intent("update", {
+    objects: [
+      member(deployment(shop, "held", { paused: true, nodeSelector: silent, image: "registry.example/app:2" })),
+    ],
+    namespaces: [shop],
+  });
+  const { plan } = await (await world.hands()).plan(update, signal());
+  expect(plan.changes).toContain(`starts no new pods of Deployment.apps/${shop}/held: it is paused`);
+});
+
 test("an image that cannot be pulled is waited for two minutes, not until the deadline", async () => {
   const shop = await world.namespace();
   const look = await wave(shop, [deployment(shop, "api", { nodeSelector: silent })]);

@@ -275,19 +275,14 @@ export interface DeploymentOptions {
   readonly app?: string;
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly progressDeadlineSeconds?: number;
+  readonly minReadySeconds?: number;
+  readonly paused?: boolean;
   /** Its pods' ServiceAccount. */
   readonly account?: string;
 }
 
 export function deployment(namespace: string, name: string, options: DeploymentOptions = {}): ReleaseManifest {
-  const {
-    image = "registry.example/app:1",
-    replicas = 1,
-    app = name,
-    nodeSelector,
-    progressDeadlineSeconds,
-    account,
-  } = options;
+  const { image = "registry.example/app:1", replicas = 1, app = name, nodeSelector, account, ...rest } = options;
   const labels = { app };
   const pod = {
     automountServiceAccountToken: false,
@@ -303,7 +298,7 @@ export function deployment(namespace: string, name: string, options: DeploymentO
     kind: "Deployment",
     metadata: { name, namespace },
     spec: {
-      ...(progressDeadlineSeconds !== undefined && { progressDeadlineSeconds }),
+      ...rest,
       ...{ replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } },
     },
   };

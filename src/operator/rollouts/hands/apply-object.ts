@@ -10,7 +10,7 @@ import { isTrue } from "../../../kube/workload-state/state.ts";
 import { conflictsOf, giveWay, type Override } from "../give-way.ts";
 import { isAsWished } from "./fields/as-wished.ts";
 import { differences } from "./fields/difference.ts";
-import { stopsWorkload } from "./fields/interruption.ts";
+import { interruptionOf } from "./fields/interruption.ts";
 import { fieldsOfClientAlone, hasReplicas, inPlaceOfClient, isOfReleaseAlone } from "./fields/managed-fields.ts";
 import { isApplied, isMember, type Membership, unfit, whoseElse } from "./membership.ts";
 import { refusalText } from "./refusal-text.ts";
@@ -31,8 +31,8 @@ export interface Outcome {
   readonly overrides: readonly Override[];
   /** Fields that are different now. */
   readonly fields: readonly string[];
-  /** None of its pods runs while they are replaced. */
-  readonly stops?: boolean;
+  /** Its pods are not replaced one by one: what a plan says of that, around its name. */
+  readonly interruption?: (ref: string) => string;
   /** It was the customer's, who has let the release have it: with what the release has applied to it. */
   readonly adopted?: LiveObject;
 }
@@ -247,15 +247,15 @@ function outcomeOf(
   overrides: readonly Override[],
   wish: Wish,
 ): Outcome {
-  if (seen === undefined || seen.metadata.deletionTimestamp !== undefined) {
-    return { did: "created", overrides, fields: [] };
-  }
+  const isMade = seen === undefined || seen.metadata.deletionTimestamp !== undefined;
+  const interruption = interruptionOf(isMade ? undefined : seen, applied);
+  if (isMade) return { did: "created", overrides, fields: [], ...(interruption && { interruption }) };
   // Of a dry run: the file's entry is still there, and what only it has is going to be removed.
   const left = wish.takesOver ? fieldsOfClientAlone(applied.metadata.managedFields ?? []) : [];
   const going = left.filter((field) => !isKept(field, wish));
   const fields = [...new Set([...going, ...differences(seen, applied)])];
   if (fields.length > 0) {
-    return { did: "changed", overrides, fields, ...(stopsWorkload(seen, applied) && { stops: true }) };
+    return { did: "changed", overrides, fields, ...(interruption && { interruption }) };
   }
   return { did: "unchanged", overrides, fields };
 }

@@ -70,6 +70,18 @@ const stopped = (at: number, reason = "ProgressDeadlineExceeded"): object => ({
   ],
 });
 
+const progressed = (at: number): object => ({
+  conditions: [
+    {
+      type: "Progressing",
+      status: "True",
+      reason: "ReplicaSetUpdated",
+      lastUpdateTime: time(at),
+      lastTransitionTime: time(0),
+    },
+  ],
+});
+
 describe("a wave of a Deployment", () => {
   test.each<[string, Watched, number, string, number | undefined]>([
     ["that has long been up", deployment(UP, [pod({ readyAt: -60 })]), 0, "healthy", 0],
@@ -99,6 +111,22 @@ describe("a wave of a Deployment", () => {
     ["for good", deployment({ ...COMING, ...stopped(0, "ReplicaSetCreateError") }, []), 120, "failed", 0],
     ["a second before the deadline", deployment(COMING, [pod()]), 659, "waiting", 1_000],
     ["at the deadline", deployment(COMING, [pod()]), 660, "failed", 0],
+    [
+      "ready and not yet available",
+      deployment({ ...UP, availableReplicas: 0 }, [pod({ readyAt: 1 })], { minReadySeconds: 90 }),
+      ...([80, "waiting", 5_000] as const),
+    ],
+    ["available", deployment(UP, [pod({ readyAt: 1 })], { minReadySeconds: 90 }), 92, "healthy", 0],
+    ["paused", deployment({}, [], { paused: true }), 10, "healthy", 0],
+    [
+      "paused, with a pod of before that crashes",
+      deployment(COMING, [pod({ stuck: "Error" })], { paused: true }),
+      125,
+      "healthy",
+      0,
+    ],
+    ["that comes up pod by pod", deployment({ ...COMING, ...progressed(600) }, [pod()]), 1_259, "waiting", 1_000],
+    ["that has stopped coming up", deployment({ ...COMING, ...progressed(600) }, [pod()]), 1_260, "failed", 0],
     [
       "without a deadline",
       deployment(COMING, [pod()], { progressDeadlineSeconds: 2_147_483_647 }),
@@ -143,6 +171,47 @@ describe("a wave of a Deployment", () => {
     expect(look([deployment(COMING, [pod()])], 60, secondsIn(61)).againMs).toBe(1_000);
     expect(look([deployment(COMING, [pod()])], 61, secondsIn(61)).verdict).toBe("failed");
   });
+});
+
+function other(kind: string, spec: object, status: object): Watched {
+  const metadata = {
+    name: "w",
+    namespace: "shop",
+    uid: "u",
+    resourceVersion: "1",
+    generation: 1,
+    creationTimestamp: time(0),
+  };
+  const [name = "", group] = kind.split(".");
+  const live = { apiVersion: `${group}/v1`, kind: name, metadata, spec, status: { observedGeneration: 1, ...status } };
+  return { ref: `${kind}/shop/w`, resourceId: "w", kind, live: live as LiveObject, pods: [] };
+}
+
+test.each<[string, Watched, number]>([
+  ["a Job without a limit", other("Job.batch", {}, { startTime: time(0), active: 1 }), 600],
+  ["a Job by its own", other("Job.batch", { activeDeadlineSeconds: 1_800 }, { startTime: time(0), active: 1 }), 1_860],
+  [
+    "a StatefulSet whose pods become available one by one",
+    other(
+      "StatefulSet.apps",
+      { replicas: 3, minReadySeconds: 200 },
+      { replicas: 3, readyReplicas: 3, availableReplicas: 1 },
+    ),
+    1_200,
+  ],
+  [
+    "a DaemonSet, the same",
+    other("DaemonSet.apps", { minReadySeconds: 100 }, { desiredNumberScheduled: 2, currentNumberScheduled: 2 }),
+    800,
+  ],
+])("%s has its time", (_, watched, seconds) => {
+  expect([look([watched], seconds - 1).verdict, look([watched], seconds).verdict]).toEqual(["waiting", "failed"]);
+});
+
+test("a Job with a limit an index does not tell the number that the API server has filled in for the whole", () => {
+  const spec = { backoffLimit: 2_147_483_647, backoffLimitPerIndex: 1 };
+  const watched = other("Job.batch", spec, { startTime: time(0), active: 1, failed: 1 });
+  expect(look([watched], 60).resources).toMatchObject([{ message: "1 failure, at most 1 an index" }]);
 });
 
 test("a resource of the stack is as its worst object is, and is told once", () => {

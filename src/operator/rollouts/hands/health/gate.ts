@@ -7,6 +7,7 @@ import { conditionOf, msSince, seconds } from "../../../../kube/workload-state/s
 import { REVISION_LABEL } from "../../../../kube/workload-state/update-stopped.ts";
 import type { WaveHealth } from "../hands.ts";
 import type { LiveObject } from "../release-api.ts";
+import { availabilityOf, slowestMs } from "./availability.ts";
 import { nodeNeed } from "./node-need.ts";
 import { type ObjectState, objectState } from "./object-state.ts";
 import { MAX_MESSAGE, resourceRows } from "./resource-rows.ts";
@@ -31,7 +32,7 @@ const MIN_READY_MS = 10_000;
 const STUCK_MS = 120_000;
 const DEFAULT_DEADLINE_MS = 600_000;
 const MAX_DEADLINE_MS = 3_600_000;
-/** After a Deployment's own deadline, so that its own words are there. */
+/** After the deadline of a Deployment or a Job, so that its own words are there. */
 const SLACK_MS = 60_000;
 const MIN_AGAIN_MS = 250;
 const MAX_AGAIN_MS = 5_000;
@@ -54,7 +55,7 @@ export function waveHealth(watched: readonly Watched[], waveStartedAt: Date, unt
   if (failing.length > 0) return failed(seen, failing);
   const steadyInMs = Math.max(...touched.map((each) => untilSteadyMs(each, elapsedMs, now)), 0);
   if (steadyInMs === 0) return { verdict: "healthy", resources: resourceRows(seen), againMs: 0 };
-  const leftMs = Math.min(deadlineMs(touched) - elapsedMs, until.getTime() - now.getTime());
+  const leftMs = Math.min(deadlineLeftMs(touched, waveStartedAt, now), until.getTime() - now.getTime());
   if (leftMs <= 0) {
     const late = touched.filter((each) => untilSteadyMs(each, elapsedMs, now) > 0);
     const why = ({ state, live }: Seen): string =>
@@ -156,11 +157,29 @@ function mayRun(kind: string, live: LiveObject | undefined, { lifecycle }: Objec
   return kind.endsWith(".apps") && live !== undefined && lifecycle !== "stopped";
 }
 
-/** That of the slowest Deployment. */
-function deadlineMs(watched: readonly Watched[]): number {
-  const deadlines = watched.map(({ live }) => {
-    const own = isRecord(live?.spec) ? live.spec.progressDeadlineSeconds : undefined;
-    return typeof own === "number" ? own * 1_000 + SLACK_MS : DEFAULT_DEADLINE_MS;
+/** Of the slowest object; the whole wave has an hour. */
+function deadlineLeftMs(watched: readonly Watched[], waveStartedAt: Date, now: Date): number {
+  const elapsedMs = Math.max(0, now.getTime() - waveStartedAt.getTime());
+  const left = watched.map(({ kind, live }) => {
+    if (live === undefined) return DEFAULT_DEADLINE_MS - elapsedMs;
+    const progressedMs = Math.min(msSince(progressOf(live), now) ?? elapsedMs, elapsedMs);
+    return deadlineMs(kind, live) - Math.max(0, progressedMs);
   });
-  return Math.min(Math.max(...deadlines), MAX_DEADLINE_MS);
+  return Math.min(Math.max(...left), MAX_DEADLINE_MS - elapsedMs);
+}
+
+/** A Deployment's deadline begins again with each pod that comes up. */
+function progressOf({ status }: LiveObject): string | undefined {
+  const conditions = isRecord(status) && Array.isArray(status.conditions) ? status.conditions.filter(isRecord) : [];
+  const progressing = conditions.find(({ type }) => type === "Progressing");
+  return typeof progressing?.lastUpdateTime === "string" ? progressing.lastUpdateTime : undefined;
+}
+
+/** Its own, where its kind has one. */
+function deadlineMs(kind: string, live: LiveObject): number {
+  const spec = isRecord(live.spec) ? live.spec : {};
+  const own = kind === "Job.batch" ? spec.activeDeadlineSeconds : spec.progressDeadlineSeconds;
+  if (typeof own === "number") return own * 1_000 + SLACK_MS;
+  const availability = availabilityOf(kind, live);
+  return DEFAULT_DEADLINE_MS + (availability === undefined ? 0 : slowestMs(kind, availability));
 }

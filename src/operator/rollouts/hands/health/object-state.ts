@@ -1,3 +1,5 @@
+import { counted } from "../../../../base/counted.ts";
+import { isRecord } from "../../../../base/is-record.ts";
 import { cronJobShape, jobShape, persistentVolumeClaimShape } from "../../../../kube/projection/batch-shapes.ts";
 import { Interner } from "../../../../kube/projection/interner.ts";
 import {
@@ -17,6 +19,7 @@ import { replicaSetState } from "../../../../kube/workload-state/replica-set.ts"
 import { conditionOf, isTrue, msSince, type WorkloadState } from "../../../../kube/workload-state/state.ts";
 import { statefulSetState } from "../../../../kube/workload-state/stateful-set.ts";
 import type { LiveObject } from "../release-api.ts";
+import { type Availability, availabilityOf } from "./availability.ts";
 
 /** Kinds that run pods for a release, by kind and group. */
 const WITH_PODS = ["Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps", "Job.batch"];
@@ -37,8 +40,38 @@ export interface Moment {
   readonly waveStartedAt: Date;
 }
 
-/** What the gate sees of one object. Kinds without health of their own are well when they are there. */
+/**
+ * What the gate sees of one object. Kinds without health of their own are well when they are there. As `kubectl rollout
+ * status`, it waits until pods are available; unlike it, it does not wait for a Deployment that is paused.
+ */
 export function objectState(kind: string, live: LiveObject, pods: readonly Pod[], moment: Moment): ObjectState {
+  const state = ownState(kind, live, pods, moment);
+  if (isPaused(kind, live)) return { ...withoutFailure(state), isSettled: state.lifecycle !== "deleting" };
+  const availability = availabilityOf(kind, live);
+  if (!state.isSettled || availability === undefined) return state;
+  const text = awaited(availability);
+  if (text === undefined) return state;
+  return { ...state, isSettled: false, message: state.message === undefined ? text : `${text}; ${state.message}` };
+}
+
+/** Undefined: nothing. */
+function awaited({ minReadySeconds, available, desired, present }: Availability): string | undefined {
+  if (desired === 0) return present > 0 ? `${counted(present, "pod")} still there` : undefined;
+  if (available >= desired) return undefined;
+  const after = minReadySeconds > 0 ? `, which takes ${minReadySeconds} s of being ready` : "";
+  return `${available} of ${desired} available${after}`;
+}
+
+function withoutFailure({ failure: _, ...state }: ObjectState): ObjectState {
+  return state;
+}
+
+/** By its author, or by a customer who holds an update back: nothing of it comes up until a person resumes it. */
+export function isPaused(kind: string, { spec }: LiveObject): boolean {
+  return kind === "Deployment.apps" && isRecord(spec) && spec.paused === true;
+}
+
+function ownState(kind: string, live: LiveObject, pods: readonly Pod[], moment: Moment): ObjectState {
   const { now } = moment;
   const strings = new Interner(6);
   const view = { now, pods };

@@ -82,7 +82,7 @@ export async function dryRuns(
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
   const met = await whatIsMet(api, membership, workloads, signal);
   const left = await leftWhenTakenBack(api, intent, targets, created, signal);
-  const risks = [...tried.stopped.map(stopLine), ...closedLines(intent), ...left].sort();
+  const risks = [...tried.interruptions, ...closedLines(intent), ...left].sort();
   const pruned = isDetach ? [] : refs;
   return { ...tried, changed, pruned, risks, met, problems: [...found, ...tried.problems, ...tooMany(recreated)] };
 }
@@ -97,14 +97,14 @@ function sorted(
   results: readonly Tried[],
   { objects }: Pick<Intent, "objects">,
   rules: ReleaseRules,
-): Omit<Shown, "pruned" | "met" | "risks"> & { readonly stopped: readonly string[] } {
+): Omit<Shown, "pruned" | "met" | "risks"> & { readonly interruptions: readonly string[] } {
   const created: string[] = [];
   const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];
   const recreated: Shown["recreated"][number][] = [];
   const overrides: Shown["overrides"][number][] = [];
   const problems: RuleProblem[] = [];
-  const stopped: string[] = [];
+  const interruptions: string[] = [];
   let unchanged = 0;
   for (const { ref, result } of results) {
     if (isFailure(result)) {
@@ -114,7 +114,7 @@ function sorted(
     const against = result.adopted === undefined ? [] : adoptedProblems(result.adopted, objects, rules);
     problems.push(...against);
     if (against.length > 0) continue;
-    if (result.stops === true) stopped.push(ref);
+    if (result.interruption !== undefined) interruptions.push(result.interruption(ref));
     overrides.push(...result.overrides.map((override) => ({ ...override, ref })));
     if (result.adopted !== undefined) adopted.push({ ref, fields: result.fields, manifest: result.adopted });
     else if (result.did === "created") created.push(ref);
@@ -122,11 +122,7 @@ function sorted(
     else if (result.did === "recreates") recreated.push({ ref, fields: result.fields });
     else unchanged += 1;
   }
-  return { created, adopted, changed, recreated, unchanged, overrides, problems, stopped };
-}
-
-function stopLine(ref: string): string {
-  return `stops ${ref} while its pods are replaced: its strategy is Recreate`;
+  return { created, adopted, changed, recreated, unchanged, overrides, problems, interruptions };
 }
 
 function closedLines({ closed = [] }: Pick<Intent, "closed">): readonly string[] {
