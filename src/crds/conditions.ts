@@ -150,6 +150,8 @@ const ROLLOUT_CONDITIONS = {
     "InProgress",
     /** Pods of the wave fit on no node that is there. */
     "AwaitingNodes",
+    /** What the wave waits for has a warning: it may not come up by itself. */
+    "NotComingUp",
     "AllHealthy",
     "GateFailed",
     "RollingBack",

@@ -15,6 +15,7 @@ import {
   type Stage,
   stageOf,
   stored,
+  waitError,
 } from "./rollout-progress.ts";
 import { type StackNames, stackStateOf } from "./stack-state.ts";
 import { isUnknown, RETRIES, type Wish, wishOf } from "./wish.ts";
@@ -187,7 +188,7 @@ function errorOf(
   }
   if (status === "waiting-for-machines") return machinesError(rollout, tellsWords);
   if (status === "teardown-required") return leftError(rollout, tellsWords);
-  const error = rolloutError(rollout, tellsWords);
+  const error = rolloutError(rollout, tellsWords) ?? waitError(rollout, tellsWords);
   return error && isOver({ status }) ? afterAnother(error, wish, facts.rollouts) : error;
 }
 

@@ -38,6 +38,7 @@ const LASTING: ReadonlySet<string> = new Set([
   "ROLLOUT_DENIED",
   "APPROVAL_PENDING",
   "MACHINES_NEEDED",
+  "WAVE_WAITS",
   "RESOURCES_LEFT",
 ]);
 const MAX_NAMED = 10;
@@ -83,6 +84,16 @@ export function nodeNeedOf({ status }: Rollout): string | undefined {
   if (status?.state !== "Gating" || status.waveStartedAt === undefined) return undefined;
   const reason: RolloutReason<"Healthy"> = "AwaitingNodes";
   return status.conditions?.find((each) => each.type === "Healthy" && each.reason === reason)?.message;
+}
+
+/** What the operator says of a wave that waits for what has a warning; undefined: nothing. */
+export function waitError({ status }: Rollout, tellsWords: boolean): StoredError | undefined {
+  if (status?.state !== "Gating" || status.waveStartedAt === undefined) return undefined;
+  const reason: RolloutReason<"Healthy"> = "NotComingUp";
+  const found = status.conditions?.find((each) => each.type === "Healthy" && each.reason === reason);
+  if (found === undefined) return undefined;
+  const what = tellsWords ? `: ${printableLine(found.message, MAX_API_ERROR)}` : "";
+  return stored("WAVE_WAITS", `an object of the release does not come up${what}`);
 }
 
 /** Undefined: no pod waits for a node. */

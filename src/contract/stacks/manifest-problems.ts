@@ -31,8 +31,22 @@ const NEVER_METADATA = [
   ...["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"],
 ] as const;
 
-/** Says when a Job runs: before everything else of its resource, or after it. */
+/** Says when an object is applied, and a Job runs: before everything else of its resource, or after it. */
 export const HOOK_ANNOTATION = "sallyport.dev/hook";
+/** Of hooks of the same time the one with the smaller number is first. */
+export const HOOK_WEIGHT_ANNOTATION = "sallyport.dev/hook-weight";
+/** Of a Job that is a hook: with another text it runs again, though nothing else of it has changed. */
+export const HOOK_RUN_ANNOTATION = "sallyport.dev/hook-run";
+
+/** By annotation, what it may say and which values those are. Each is of a hook. */
+const HOOKS: ReadonlyMap<string, { readonly says: string; readonly is: RegExp; readonly ofJobs?: boolean }> = new Map([
+  [HOOK_ANNOTATION, { says: "is pre or post", is: /^(pre|post)$/ }],
+  [HOOK_WEIGHT_ANNOTATION, { says: "is a whole number of at most 6 digits, of a hook", is: /^-?\d{1,6}$/ }],
+  [
+    HOOK_RUN_ANNOTATION,
+    { says: "is a text of at most 256 characters, of a Job that is a hook", is: /^.{1,256}$/, ofJobs: true },
+  ],
+]);
 const OWN_PREFIXES = ["sallyport.dev/", "applyset.kubernetes.io/"];
 
 /** Where the kinds that run pods have their template. A misspelt field would else be refused only in the customer's cluster. */
@@ -75,9 +89,11 @@ export function* manifestProblems(object: Manifest, path: string): Generator<Sta
   for (const field of ["labels", "annotations"] as const) {
     for (const [key, value] of Object.entries(object.metadata[field] ?? {})) {
       const at = `${path}.metadata.${field}.${shortened(key)}`;
-      if (field === "annotations" && key === HOOK_ANNOTATION) {
-        const isHook = groupKind === "batch/Job" && (value === "pre" || value === "post");
-        if (!isHook) yield { path: at, message: "is pre or post, of a Job" };
+      const hook = field === "annotations" ? HOOKS.get(key) : undefined;
+      if (hook !== undefined) {
+        const isOfHook = Object.hasOwn(object.metadata.annotations ?? {}, HOOK_ANNOTATION);
+        const isOfKind = hook.ofJobs !== true || groupKind === "batch/Job";
+        if (!hook.is.test(value) || !isOfHook || !isOfKind) yield { path: at, message: hook.says };
       } else if (OWN_PREFIXES.some((prefix) => key.startsWith(prefix))) {
         yield { path: at, message: "is written by the runner of releases alone" };
       } else if (field === "labels" && !LABEL_VALUE.test(value)) {

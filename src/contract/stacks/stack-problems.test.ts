@@ -190,20 +190,44 @@ describe("of objects is refused", () => {
     ],
     [
       "a hook of what is no Job",
-      object("v1", "Service", "a", { metadata: { name: "a", annotations: { "sallyport.dev/hook": "pre" } } }),
-      "metadata.annotations.sallyport.dev/hook is pre or post, of a Job",
+      object("v1", "Service", "a", { metadata: { name: "a", annotations: { "sallyport.dev/hook": "before" } } }),
+      "metadata.annotations.sallyport.dev/hook is pre or post",
     ],
+    ...(
+      [
+        ["a weight without a hook", "v1", "Service", { "hook-weight": "1" }, "hook-weight is a whole number"],
+        [
+          "a weight that is none",
+          "v1",
+          "Service",
+          { hook: "pre", "hook-weight": "1.5" },
+          "hook-weight is a whole number",
+        ],
+        ["a run of what is no Job", "v1", "Service", { hook: "pre", "hook-run": "1" }, "hook-run is a text of at most"],
+        ["an empty run", "batch/v1", "Job", { hook: "pre", "hook-run": "" }, "hook-run is a text of at most"],
+      ] as const
+    ).map(([what, version, kind, given, line]): [string, object, string] => {
+      const annotations = Object.fromEntries(
+        Object.entries(given).map(([key, value]) => [`sallyport.dev/${key}`, value]),
+      );
+      return [
+        what,
+        object(version, kind, "a", { metadata: { name: "a", annotations } }),
+        `metadata.annotations.sallyport.dev/${line}`,
+      ];
+    }),
   ])("%s", (_, one, line) => {
     const lines = told(stackOf({ raw: manifests(one) }));
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(`raw.config.objects.0.${line}`);
   });
 
-  it("a hook of a Job is none of it", () => {
-    const job = object("batch/v1", "Job", "a", {
-      metadata: { name: "a", annotations: { "sallyport.dev/hook": "pre" } },
-    });
-    expect(told(stackOf({ raw: manifests(job) }))).toEqual([]);
+  it("a hook is none of it", () => {
+    const hook = { "sallyport.dev/hook": "pre", "sallyport.dev/hook-weight": "-5" };
+    const annotations = { ...hook, "sallyport.dev/hook-run": "1.4.0" };
+    const job = object("batch/v1", "Job", "a", { metadata: { name: "a", annotations } });
+    const account = object("v1", "ServiceAccount", "a", { metadata: { name: "a", annotations: hook } });
+    expect(told(stackOf({ raw: manifests(job, account) }))).toEqual([]);
   });
 
   it("the same one twice, in another version too, and beside a workload's own", () => {

@@ -174,6 +174,42 @@ test("a Job that failed in an earlier rollout is run again by a retry, also with
   expect((await world.read(job(shop)))?.metadata.uid).not.toBe(failed?.metadata.uid);
 });
 
+test("a wave that waits says for what, with the last warning: also of a Job that has no pod at all", async () => {
+  const shop = await world.namespace();
+  const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "none", namespace: shop } };
+  await cluster().apply([{ ...quota, spec: { hard: { pods: "0" } } }]);
+  const look = await wave(shop, [job(shop)]);
+  const { waitsFor } = await eventually(look, (found) => found.waitsFor?.warning !== undefined);
+  expect(waitsFor).toMatchObject({
+    ref: `Job.batch/${shop}/migrate`,
+    warning: expect.stringMatching(/^FailedCreate: .*exceeded quota: none/),
+  });
+});
+
+test("an update counts a Job that has ended apart from what it deletes, and keeps what its chart keeps", async () => {
+  const shop = await world.namespace();
+  const plain = configMap(shop, "kept", {});
+  const annotations = { "helm.sh/resource-policy": "keep" };
+  const former = [job(shop), { ...plain, metadata: { ...plain.metadata, annotations } }];
+  const look = await wave(shop, former);
+  await eventually(look, ({ verdict }) => verdict !== "waiting");
+  const hands = await world.hands();
+  const parts = { objects: [member(configMap(shop, "settings", {}))], former: former.map((each) => member(each)) };
+  const update = await world.intent("update", { ...parts, namespaces: [shop] });
+  const { plan } = await hands.plan(update, signal());
+  expect(plan).toMatchObject({ create: 1, prune: 0 });
+  expect(plan.changes?.[0]).toBe(`delete Job.batch/${shop}/migrate, which has ended`);
+  const pruned = await eventually(
+    () => hands.prune(update, world.until(), signal()),
+    ({ waiting }) => waiting === 0,
+  );
+  expect(pruned.left).toEqual([
+    { ref: `ConfigMap/${shop}/kept`, message: "its chart keeps it (helm.sh/resource-policy)" },
+  ]);
+  expect(await world.read(job(shop))).toBeUndefined();
+  expect(await world.read(plain)).toBeDefined();
+});
+
 test("a Job that has failed fails the wave at once", async () => {
   const shop = await world.namespace();
   const look = await wave(shop, [job(shop, silent)]);

@@ -312,6 +312,7 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
     { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs },
     { apiGroups: [""], resources: ["services", "configmaps", "persistentvolumeclaims", "serviceaccounts"], verbs },
     { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] },
     // As a role of the customer's own may be.
     { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["get", "list", "create", "patch"] },
     { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list"] },

@@ -1,4 +1,4 @@
-import { HOOK_ANNOTATION } from "../../../contract/stacks/manifest-problems.ts";
+import { HOOK_ANNOTATION, HOOK_WEIGHT_ANNOTATION } from "../../../contract/stacks/manifest-problems.ts";
 import type { ManifestsConfig } from "../../../contract/stacks/manifests-config.ts";
 import type { Manifest } from "../../../crds/manifest.ts";
 import { withOwnPods } from "./own-pods.ts";
@@ -56,13 +56,19 @@ function metadataProblems(
 /** A Job's template is immutable: a hook that has changed is another Job, and one that has not is not run again. */
 function nameOf(object: Given): string {
   const { name, annotations } = object.metadata;
-  if (hookOf(object.metadata) === undefined || annotations == null) return name;
+  const isJob = object.kind === "Job" && object.apiVersion.startsWith("batch/");
+  if (!isJob || hookOf(object.metadata) === undefined || annotations == null) return name;
   const kept = name.slice(0, MAX_JOB_NAME - HASH_DIGITS - 1).replace(/[-.]{1,63}$/, "");
   return `${kept}-${hashOf(object).slice(0, HASH_DIGITS)}`;
 }
 
-/** When a Job runs: before everything else of its resource, or after it. Undefined: with the rest. */
+/** When an object is applied: before everything else of its resource, or after it. Undefined: with the rest. */
 export function hookOf({ annotations }: Pick<Given["metadata"], "annotations">): "pre" | "post" | undefined {
   const hook = annotations?.[HOOK_ANNOTATION];
   return hook === "pre" || hook === "post" ? hook : undefined;
+}
+
+/** Its place among the hooks of the same time. */
+export function hookWeightOf({ annotations }: Pick<Given["metadata"], "annotations">): number {
+  return Number(annotations?.[HOOK_WEIGHT_ANNOTATION] ?? 0);
 }

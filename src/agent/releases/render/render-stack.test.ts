@@ -204,6 +204,32 @@ test("a hook is another Job exactly when it has changed", () => {
   expect(nameOf(`${"a".repeat(51)}.${"b".repeat(60)}`, "web:1")).toMatch(/^a{51}-[0-9a-f]{10}$/);
 });
 
+test("hooks come by their weights: what runs no pods first, and one Job after the other", () => {
+  const hook = (kind: string, name: string, weight: string, time = "pre") => ({
+    ...{ apiVersion: kind === "Job" ? "batch/v1" : "v1", kind },
+    metadata: { name, annotations: { "sallyport.dev/hook": time, "sallyport.dev/hook-weight": weight } },
+    ...(kind === "Job" && { spec: { template: { spec: { containers: [{ name: "c", image: "web:1" }] } } } }),
+  });
+  const rendered = renderStack(
+    requestOf({
+      resources: raw(
+        ...[hook("Job", "migrate", "5"), hook("Job", "create", "0"), hook("Job", "after", "-9", "post")],
+        ...[hook("ConfigMap", "sql", "0"), hook("ServiceAccount", "migrate", "-10"), hook("Job", "also", "0")],
+        configMap("settings", {}),
+      ),
+    }),
+  );
+  const waves = rendered.ok
+    ? rendered.objects.map(
+        ({ wave, manifest }) => `${wave} ${manifest.kind} ${manifest.metadata.name.replace(/-[0-9a-f]{10}$/, "")}`,
+      )
+    : [];
+  expect(waves).toEqual([
+    ...["0 ServiceAccount migrate", "1 ConfigMap sql", "2 Job also", "3 Job create", "4 Job migrate"],
+    ...["5 ConfigMap settings", "6 Job after"],
+  ]);
+});
+
 describe("limits", () => {
   it("of waves", () => {
     const chain = (length: number) =>

@@ -1,7 +1,7 @@
 import { groupKindOf } from "../../../contract/stacks/manifest-problems.ts";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { Manifest } from "../../../crds/manifest.ts";
-import { hookOf } from "./given-objects.ts";
+import { hookOf, hookWeightOf } from "./given-objects.ts";
 
 /** One object before it has its wave. */
 export interface Part {
@@ -41,8 +41,8 @@ function rankOf(manifest: Manifest): number {
 }
 
 /**
- * The objects in the order of their waves. A layer of the stack's dependencies is a wave; Jobs that are hooks have waves
- * of their own before and after it. What pods may read, such as a ConfigMap, has its own before its layer's pods: applied
+ * The objects in the order of their waves. A layer of the stack's dependencies is a wave; hooks have waves of their own
+ * before and after it, by their weights: of one weight first what runs no pods, then one Job after the other. What pods may read, such as a ConfigMap, has its own before its layer's pods: applied
  * beside them, a pod could start with what stood there before.
  */
 export function inWaves(parts: readonly Part[], steps: ReadonlyMap<string, Step>): readonly ReleaseObject[] {
@@ -58,15 +58,33 @@ export function inWaves(parts: readonly Part[], steps: ReadonlyMap<string, Step>
     const hook = hookOf(part.manifest.metadata);
     const main = rank === CONFIG && withPods.has(layer) ? 1 : 2;
     const phase = hook === undefined ? main : hook === "pre" ? 0 : 3;
-    return { part, rank, turn: layer * 4 + phase, name: nameIn(part) };
+    const name = nameIn(part);
+    const isPod = rank === POD;
+    const among: Turn =
+      hook === undefined ? [0, 0, ""] : [hookWeightOf(part.manifest.metadata), isPod ? 1 : 0, isPod ? name : ""];
+    return { part, rank, turn: [layer, phase, ...among] as const, name };
   });
-  const turns = [...new Set(placed.map(({ turn }) => turn))].sort((one, other) => one - other);
-  const waveOf = new Map(turns.map((turn, wave) => [turn, wave]));
-  return placed
-    .sort((one, other) => one.turn - other.turn || one.rank - other.rank || (one.name < other.name ? -1 : 1))
-    .map(({ part: { frozen, resourceId, manifest }, turn }) => ({
-      ...{ wave: waveOf.get(turn) ?? 0, frozen, resourceId, manifest },
-    }));
+  placed.sort(
+    (one, other) => inTurn(one.turn, other.turn) || one.rank - other.rank || inTurn([one.name], [other.name]),
+  );
+  let wave = -1;
+  let last: readonly (number | string)[] | undefined;
+  return placed.map(({ part: { frozen, resourceId, manifest }, turn }) => {
+    if (last === undefined || inTurn(last, turn) !== 0) wave += 1;
+    last = turn;
+    return { wave, frozen, resourceId, manifest };
+  });
+}
+
+/** Weight, pods after what they need, and which of them. */
+type Turn = readonly [number, number, string];
+
+function inTurn(one: readonly (number | string)[], other: readonly (number | string)[]): number {
+  for (const [index, value] of one.entries()) {
+    const beside = other[index] ?? value;
+    if (value !== beside) return value < beside ? -1 : 1;
+  }
+  return 0;
 }
 
 /** Unlike that of any other object of the release. */

@@ -104,7 +104,7 @@ function largestOf(given: readonly LocatedObject[]): string {
   return `; the largest: ${largest.map(({ bytes, text }) => `${text}, ${bytes}`).join("; ")}`;
 }
 
-function nameOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
+export function nameOf({ kind, metadata }: Readonly<Record<string, unknown>>): string {
   const name = isRecord(metadata) ? metadata.name : undefined;
   return [kind, name].filter((word) => typeof word === "string").join(" ") || "an object";
 }

@@ -91,7 +91,7 @@ async function createRelease(
   const { body } = await callValues(verb, { ...given, texts }, () => surroundings.readInput());
   const fields = body as Readonly<Record<string, unknown>>;
   const made = verb.flags.includes(STACK)
-    ? await stackOf(given, String(fields.project), surroundings, signal)
+    ? await stackOf(given, { project: String(fields.project), version: String(fields.version) }, surroundings, signal)
     : undefined;
   const gitMetadata = given.texts.git?.at(-1) === "true" ? await gitSource(surroundings, signal) : undefined;
   if (made !== undefined) error(`${escaped(summaryOf(made), "")}\n`);
@@ -131,7 +131,7 @@ function hasStack(stack: unknown): boolean {
 /** @throws UsageError unless exactly one source is named, with its own settings */
 async function stackOf(
   { texts }: VerbArguments,
-  project: string,
+  { project, version }: { readonly project: string; readonly version: string },
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<ReleaseStack> {
@@ -144,12 +144,14 @@ async function stackOf(
     throw new UsageError("--values and --namespace are for --helm");
   }
   // Only now: it brings the judge of stacks, which no other command uses.
-  const { stackFromChart, stackFromFile, stackFromManifests } = await import("./sources.ts");
+  const { stackFromFile, stackFromManifests } = await import("./sources.ts");
   if (manifests !== undefined) return stackFromManifests(project, manifests, surroundings);
   const [file = "", second] = stack ?? helm ?? [];
   if (second !== undefined) throw new UsageError(`--${stack === undefined ? "helm" : "stack"} is given twice`);
   if (stack !== undefined) return stackFromFile(file, surroundings);
-  return stackFromChart(project, { chart: file, values, namespace: namespace?.at(-1) }, surroundings, signal);
+  const { stackFromChart } = await import("./chart.ts");
+  const chart = { chart: file, values, namespace: namespace?.at(-1), version };
+  return stackFromChart(project, chart, surroundings, signal);
 }
 
 function summaryOf({ counts, what, bytes }: ReleaseStack): string {

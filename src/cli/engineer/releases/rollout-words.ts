@@ -8,6 +8,7 @@ const SILENT_MS = 180_000;
 const WAITS: Readonly<Record<string, string>> = {
   RUNNER_DISABLED: "it stays wanted; the customer switches releases on (releases.enabled), or installs it by hand",
   APPROVAL_PENDING: "it is the customer's turn",
+  WAVE_WAITS: "mend what it waits for, or promote another release; when the wave's time is over it is taken back",
   MACHINES_NEEDED: "make a join token and let a machine join, before the wave's time is over",
 };
 

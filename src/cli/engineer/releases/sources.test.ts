@@ -3,11 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import { FriendlyError } from "../../kernel/command.ts";
-import type { Surroundings, ToolAnswer } from "../calling.ts";
 import { documentsIn, objectsOf } from "./located-objects.ts";
 import { Faults, manifestStack } from "./manifest-stack.ts";
-import { stackFromChart, stackFromFile, stackFromManifests } from "./sources.ts";
+import { stackFromFile, stackFromManifests } from "./sources.ts";
+import { refusal, surroundings } from "./testing/surroundings.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -19,27 +18,6 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const OBJECT = "apiVersion: v1\nkind: ConfigMap\n";
-const signal = new AbortController().signal;
-const surroundings = (said?: ToolAnswer, called?: (args: readonly string[]) => void): Surroundings => ({
-  ...{ env: {}, isTTY: false, askSecret: undefined, openBrowser: undefined },
-  clock: undefined as never,
-  out: () => undefined,
-  error: () => undefined,
-  readInput: async () => "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: typed}\n",
-  async runTool(_program, args) {
-    called?.(args);
-    return said;
-  },
-});
-const refusal = async (made: Promise<unknown>): Promise<FriendlyError> => {
-  const error = await made.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof FriendlyError) return error;
-  throw new Error(`no refusal: ${error}`);
-};
-
 describe("manifests", () => {
   it("of a folder and of standard input are one stack, and what the platform would refuse is told with its place", async () => {
     const found = await refusal(stackFromManifests("shop", [folder, "-"], surroundings()));
@@ -133,77 +111,4 @@ it("a stack in a file is judged whole, with the line of each fault", async () =>
   expect(misspelt.message).toContain("resources.web.config.image is required, and there is only: type, id, imge");
   await writeFile(file, "id: a\nresources: {}\n");
   expect(await stackFromFile(file, surroundings())).toMatchObject({ what: "resources", counts: {} });
-});
-
-describe("a chart", () => {
-  const chart = { chart: "./shop", values: ["a.yaml", "b.yaml"], namespace: undefined };
-  const said = (stdout: string): ToolAnswer => ({ code: 0, stdout, stderr: "" });
-  const rendered = (more: string) =>
-    said(`---\n# Source: shop/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\n${more}`);
-
-  it("is rendered by the engineer's helm for a namespace that is left out again", async () => {
-    const calls: (readonly string[])[] = [];
-    const answer = rendered("metadata: {name: a, namespace: namespace-of-the-deployment}\n");
-    const made = await stackFromChart(
-      "shop",
-      chart,
-      surroundings(answer, (args) => calls.push(args)),
-      signal,
-    );
-    expect(calls).toEqual([
-      [
-        ...[
-          "template",
-          "shop",
-          "./shop",
-          "--namespace",
-          "namespace-of-the-deployment",
-          "--skip-tests",
-          "--include-crds",
-        ],
-        ...["--values", "a.yaml", "--values", "b.yaml"],
-      ],
-    ]);
-    expect(JSON.stringify(made.stack)).not.toContain("namespace");
-  });
-
-  it.each<[string, ToolAnswer | undefined, RegExp]>([
-    ["without helm", undefined, /^helm is not on the PATH: install it, or .*--manifests FILE$/],
-    [
-      "that helm refuses",
-      { code: 1, stdout: "", stderr: "Error: no\u001b[2J\n" },
-      /ended with 1\nError: no\\u001b\[2J\n$/,
-    ],
-    [
-      "that builds a name of its namespace",
-      rendered("metadata: {name: a}\ndata: {host: db.namespace-of-the-deployment.svc}\n"),
-      /shop\/templates\/a\.yaml:3 \(document 1\): the chart writes its namespace into the object: .*--namespace NAME$/,
-    ],
-    [
-      "with a hook at another time",
-      rendered("metadata: {name: a, annotations: {helm.sh/hook: pre-delete}}\n"),
-      /helm's hook pre-delete has no place in a release/,
-    ],
-  ])("%s says what to do", async (_, answer, words) => {
-    expect((await refusal(stackFromChart("shop", chart, surroundings(answer), signal))).message).toMatch(words);
-  });
-
-  it("leaves its CustomResourceDefinitions out, and says so", async () => {
-    const crd =
-      "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.com}\n";
-    const map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
-    const notes: string[] = [];
-    const heard = { ...surroundings(said(`${crd}---\n${map}`)), error: (text: string) => void notes.push(text) };
-    const { stack } = await stackFromChart("shop", chart, heard, signal);
-    expect(JSON.stringify(stack)).not.toContain("CustomResourceDefinition");
-    expect(notes.at(-1)).toBe("left out, because only the customer installs them: 1 CustomResourceDefinition\n");
-  });
-
-  it("has its Jobs before and after it", async () => {
-    const hook =
-      "metadata: {name: a, annotations: {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-weight: '5'}}";
-    const job = said(`apiVersion: batch/v1\nkind: Job\n${hook}\n`);
-    const { stack } = await stackFromChart("shop", chart, surroundings(job), signal);
-    expect(JSON.stringify(stack)).toContain('"annotations":{"sallyport.dev/hook":"pre"}');
-  });
 });

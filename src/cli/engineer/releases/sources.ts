@@ -1,10 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { counted } from "../../../base/counted.ts";
-import { isRecord } from "../../../base/is-record.ts";
-import { HOOK_ANNOTATION } from "../../../contract/stacks/manifest-problems.ts";
-import { FriendlyError, UsageError } from "../../kernel/command.ts";
-import { escaped } from "../../kernel/output.ts";
+import { FriendlyError } from "../../kernel/command.ts";
 import type { Surroundings } from "../calling.ts";
 import { documentsIn, type LocatedObject, objectsOf } from "./located-objects.ts";
 import { Faults, manifestStack, type ReleaseStack, wholeStack } from "./manifest-stack.ts";
@@ -80,79 +76,4 @@ function unreadable(file: string): (cause: unknown) => never {
       cause,
     });
   };
-}
-
-/** Stands for the namespace that only the customer knows. A chart that builds a name with it cannot be released. */
-const NAMESPACE = "namespace-of-the-deployment";
-
-interface Chart {
-  readonly chart: string;
-  readonly values: readonly string[];
-  readonly namespace: string | undefined;
-}
-
-/** `--helm CHART`: rendered here by the engineer's own helm, so that the customer reads objects and runs no template. */
-export async function stackFromChart(
-  project: string,
-  { chart, values, namespace = NAMESPACE }: Chart,
-  { runTool, error }: Surroundings,
-  signal: AbortSignal,
-): Promise<ReleaseStack> {
-  if (chart.startsWith("-")) throw new UsageError(`--helm is a chart, not ${chart}`);
-  const name = /^[a-z]([-a-z0-9]{0,51}[a-z0-9])?$/.test(project) ? project : "release";
-  const args = ["template", name, chart, "--namespace", namespace, "--skip-tests", "--include-crds"];
-  error(`helm renders ${escaped(chart, "")}\n`);
-  const said = await runTool?.("helm", [...args, ...values.flatMap((file) => ["--values", file])], signal);
-  if (said === undefined) {
-    throw new FriendlyError(
-      "helm is not on the PATH: install it, or render elsewhere and give the result with --manifests FILE",
-    );
-  }
-  if (said.code !== 0) throw new FriendlyError(`helm template ended with ${said.code}\n${escaped(said.stderr, "\n")}`);
-  const faults = new Faults();
-  const all = objectsOf(documentsIn("helm template", said.stdout), (place, fault) => faults.add(place, [], fault));
-  const objects = all.filter(({ object }) => object.kind !== "CustomResourceDefinition");
-  const left = all.length - objects.length;
-  if (left > 0)
-    error(`left out, because only the customer installs them: ${counted(left, "CustomResourceDefinition")}\n`);
-  return manifestStack(
-    project,
-    objects.map((one) => ofChart(one, faults)),
-    faults,
-  );
-}
-
-/** Without the namespace that stands for the customer's, and with helm's hooks in the form of a release. */
-function ofChart({ object, place }: LocatedObject, faults: Faults): LocatedObject {
-  const { metadata, ...rest } = object;
-  if (!isRecord(metadata)) return { object, place };
-  const { namespace, annotations, ...others } = metadata;
-  const kept = {
-    ...others,
-    ...(namespace !== undefined && namespace !== NAMESPACE && { namespace }),
-    ...(isRecord(annotations) && {
-      annotations: hooksOf(annotations, object.kind, (text) => faults.add(place, [], text)),
-    }),
-  };
-  const cleaned = { ...rest, metadata: kept };
-  if (JSON.stringify(cleaned).includes(NAMESPACE)) {
-    faults.add(place, [], "the chart writes its namespace into the object: render for one with --namespace NAME");
-  }
-  return { object: cleaned, place };
-}
-
-function hooksOf(
-  annotations: Readonly<Record<string, unknown>>,
-  kind: unknown,
-  refuse: (text: string) => void,
-): Readonly<Record<string, unknown>> {
-  const hooks = String(annotations["helm.sh/hook"] ?? "");
-  const others = Object.fromEntries(Object.entries(annotations).filter(([key]) => !key.startsWith("helm.sh/hook")));
-  if (hooks === "") return others;
-  const times = new Set(hooks.split(",").map((hook) => /^(pre|post)-(install|upgrade)$/.exec(hook.trim())?.[1]));
-  const [time] = times;
-  if (times.size === 1 && time !== undefined && kind === "Job") return { ...others, [HOOK_ANNOTATION]: time };
-  if (times.size === 1 && time !== undefined) return others;
-  refuse(`helm's hook ${hooks} has no place in a release: only Jobs before or after it`);
-  return others;
 }

@@ -45,11 +45,12 @@ test("of kinds that releases may not install the operator needs no right", () =>
   expect(read.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(["get services", "list services"]);
 });
 
-test("what a rollout is lent has a rule for each kind that releases may install, and reads pods", () => {
+test("what a rollout is lent has a rule for each kind that releases may install, and reads pods and events", () => {
   const rules = releaseRoles(DEFAULT_NAMES, ["Service", "Ingress.networking.k8s.io"]).at(-1)?.rules ?? [];
   expect(rules.map(({ apiGroups, resources }) => [...apiGroups, ...resources])).toEqual([
     ["", "services"],
     ["networking.k8s.io", "ingresses"],
     ["", "pods"],
+    ["events.k8s.io", "events"],
   ]);
 });

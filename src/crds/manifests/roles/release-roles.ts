@@ -160,6 +160,7 @@ function apply(kinds: readonly string[], secrets: boolean): ReleaseRole {
     rules: [
       ...writes,
       rule("", ["pods"], ["get", "list"], "Sees whether what was installed comes up."),
+      rule("events.k8s.io", ["events"], ["list"], "Says why it does not."),
       ...(secrets ? [SECRETS] : []),
     ],
   };

@@ -14,6 +14,7 @@ import { type ApplySetPorts, coverMembers, toldMembers } from "./apply-set.ts";
 import { detachObject } from "./detach.ts";
 import type { Intent, LeftBehind, Planned, Pruned, RolloutHands, WaveApplied, WaveHealth } from "./hands.ts";
 import { waveHealth } from "./health/gate.ts";
+import { withWarning } from "./health/last-warning.ts";
 import { withoutLater } from "./health/resource-rows.ts";
 import { watchedObjects } from "./health/watched-objects.ts";
 import { leftBehind, unsearched } from "./left-behind.ts";
@@ -155,7 +156,8 @@ export class ClusterHands implements RolloutHands {
         live === undefined ? intent.done.includes(ref) : wasKept(intent, line, live);
       const watched = await watchedObjects(api, this.#membership(intent), targets, leftAlone, signal);
       const health = waveHealth(watched, waveStartedAt, until, this.#ports.clock.wallNow());
-      return { ...health, resources: withoutLater(health.resources, intent, wave) };
+      const warned = await withWarning(api, watched, health, signal);
+      return { ...warned, resources: withoutLater(health.resources, intent, wave) };
     });
   }
 

@@ -66,9 +66,20 @@ export interface WaveHealth {
   readonly message?: string;
   /** While it waits: which pod fits on no node, and why. It quotes the cluster, too. Absent: no node is wanted. */
   readonly needsNodes?: string;
+  /** While it waits: what for, as far as it is known without asking for events. */
+  readonly waitsFor?: Awaited;
   readonly resources: readonly ResourceState[];
   /** When to ask again. */
   readonly againMs: number;
+}
+
+/** One object of a wave that has not come up. */
+export interface Awaited {
+  readonly ref: string;
+  /** It may quote the cluster, as a warning does. */
+  readonly message: string;
+  /** The last event of type Warning about it or its newest pod. Absent: there is none, or events may not be listed. */
+  readonly warning?: string;
 }
 
 export interface Pruned {

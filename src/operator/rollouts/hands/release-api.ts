@@ -4,7 +4,14 @@ import { ApiError } from "../../../kube/client/api-error.ts";
 import type { JsonPatchOperation } from "../../../kube/client/client-options.ts";
 import type { Exchange, METADATA_OF_LIST } from "../../../kube/client/exchange.ts";
 import { collectionPath, objectPath } from "../../../kube/objects/paths.ts";
-import type { DynamicObject, ObjectKey, ObjectMeta, Resource } from "../../../kube/objects/resource.ts";
+import {
+  type DynamicObject,
+  type KubeObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type Resource,
+  resources,
+} from "../../../kube/objects/resource.ts";
 import type { ManagedFields } from "./fields/managed-fields.ts";
 
 /** An object as the API server has it, with who owns which of its fields. */
@@ -12,6 +19,15 @@ export interface LiveObject extends DynamicObject {
   readonly metadata: ObjectMeta & {
     readonly managedFields?: readonly ManagedFields[];
   };
+}
+
+/** An event of type Warning; those of the old recorder have only the deprecated time. */
+export interface Warning extends KubeObject {
+  readonly reason?: string;
+  readonly note?: string;
+  readonly eventTime?: string | null;
+  readonly series?: { readonly lastObservedTime?: string } | null;
+  readonly deprecatedLastTimestamp?: string | null;
 }
 
 export interface ApplyMode {
@@ -24,6 +40,9 @@ export interface ApplyMode {
 export const MAX_LISTED = 500;
 /** Of such a list: a release has 900 KiB, beside what the API server notes of its objects. */
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
+/** The API server keeps one for each reason and text, for an hour. */
+const MAX_WARNINGS = 50;
+const MAX_WARNING_BYTES = 1024 * 1024;
 /** No object has it, because the store's first revision is a later one: an apply with it makes an object, or is refused. */
 const NEVER_A_VERSION = "1";
 
@@ -53,6 +72,17 @@ export class ReleaseApi {
     const path = collectionPath(resource, namespace);
     const { items } = await this.exchange.json<{ readonly items: readonly LiveObject[] | null }>(
       { method: "GET", path, query, maxBytes: MAX_LIST_BYTES, ...(accept && { accept }) },
+      signal,
+    );
+    return items ?? [];
+  }
+
+  /** Events of type Warning about one object, {@link MAX_WARNINGS} at most. */
+  async warnings(namespace: string, uid: string, signal: AbortSignal): Promise<readonly Warning[]> {
+    const query = { fieldSelector: `regarding.uid=${uid},type=Warning`, limit: MAX_WARNINGS };
+    const path = collectionPath(resources.events, namespace);
+    const { items } = await this.exchange.json<{ readonly items: readonly Warning[] | null }>(
+      { method: "GET", path, query, maxBytes: MAX_WARNING_BYTES },
       signal,
     );
     return items ?? [];

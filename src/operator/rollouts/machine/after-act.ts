@@ -1,7 +1,7 @@
 import { counted } from "../../../base/counted.ts";
 import type { RolloutPlan } from "../../../crds/kinds/rollout.ts";
 import { timestamp } from "../../../kube/objects/conditions.ts";
-import type { Intent, LeftBehind, Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
+import type { Awaited, Intent, LeftBehind, Planned, Pruned, WaveApplied, WaveHealth } from "../hands/hands.ts";
 import { isNamed } from "../hands/targets.ts";
 import { authorityOver } from "./authority.ts";
 import { end, type Fields, go, type RolloutFacts, type RolloutStep, type Said, wait } from "./rollout-step.ts";
@@ -124,16 +124,15 @@ function afterFailures(facts: RolloutFacts, { failures }: WaveApplied, what: str
 
 export function afterGate(facts: RolloutFacts, health: WaveHealth, waves: number): RolloutStep {
   const { wave = 0 } = facts.rollout.status ?? {};
-  const { verdict, message = "", needsNodes, againMs } = health;
+  const { verdict, message = "", needsNodes, waitsFor, againMs } = health;
   const fields = resourcesOf(facts, health);
   const name = `wave ${wave + 1} of ${waves}`;
   if (verdict === "failed") return withFields(takeBack(facts, "GateFailed", `${name}: ${message}`), fields);
   if (verdict === "waiting") {
-    const said: Said =
-      needsNodes === undefined
-        ? ["Healthy", "Unknown", "InProgress", `${name} is not healthy yet`]
-        : ["Healthy", "Unknown", "AwaitingNodes", `${name}: ${needsNodes}`];
-    return wait(againMs, [said], fields);
+    if (needsNodes !== undefined) {
+      return wait(againMs, [["Healthy", "Unknown", "AwaitingNodes", `${name}: ${needsNodes}`]], fields);
+    }
+    return wait(againMs, [awaitedSaid(name, waitsFor)], fields);
   }
   if (wave + 1 >= waves) {
     const said: Said = ["Healthy", "True", "AllHealthy", "everything that was applied is healthy"];
@@ -142,6 +141,14 @@ export function afterGate(facts: RolloutFacts, health: WaveHealth, waves: number
   const next = heldBack(facts) ?? go("Applying", [["Applied", "Unknown", "InProgress", "it is being applied"]]);
   // What is held back has no time of its own until it goes on.
   return withFields(next, { ...fields, ...(next.do === "go" && atWave(facts, wave + 1, waves)) });
+}
+
+function awaitedSaid(name: string, waitsFor: Awaited | undefined): Said {
+  if (waitsFor === undefined) return ["Healthy", "Unknown", "InProgress", `${name} is not healthy yet`];
+  const { ref, message, warning } = waitsFor;
+  const what = `${name} waits for ${ref}: ${message}`;
+  if (warning === undefined) return ["Healthy", "Unknown", "InProgress", what];
+  return ["Healthy", "Unknown", "NotComingUp", `${what}; last warning: ${warning}`];
 }
 
 /** Of the action delete: the deletions are what is applied. */

@@ -5,7 +5,7 @@ import { isReady } from "../../../../kube/workload-state/pod.ts";
 import { STUCK_REASONS, type StuckReason, stuckOf } from "../../../../kube/workload-state/pods.ts";
 import { conditionOf, msSince, seconds } from "../../../../kube/workload-state/state.ts";
 import { REVISION_LABEL } from "../../../../kube/workload-state/update-stopped.ts";
-import type { WaveHealth } from "../hands.ts";
+import type { Awaited, WaveHealth } from "../hands.ts";
 import type { LiveObject } from "../release-api.ts";
 import { availabilityOf, slowestMs } from "./availability.ts";
 import { nodeNeed } from "./node-need.ts";
@@ -58,9 +58,7 @@ export function waveHealth(watched: readonly Watched[], waveStartedAt: Date, unt
   const leftMs = Math.min(deadlineLeftMs(touched, waveStartedAt, now), until.getTime() - now.getTime());
   if (leftMs <= 0) {
     const late = touched.filter((each) => untilSteadyMs(each, elapsedMs, now) > 0);
-    const why = ({ state, live }: Seen): string =>
-      state?.message ?? (live === undefined ? "it is not there" : "it has not come up");
-    const text = (each: Seen): string => `not healthy after ${seconds(elapsedMs)}: ${why(each)}`;
+    const text = (each: Seen): string => `not healthy after ${seconds(elapsedMs)}: ${whyNot(each)}`;
     return failed(
       seen,
       late.map((each) => ({ each, text: text(each) })),
@@ -69,8 +67,23 @@ export function waveHealth(watched: readonly Watched[], waveStartedAt: Date, unt
   const pauseMs = Number.isFinite(steadyInMs) ? steadyInMs : elapsedMs / 10;
   const againMs = Math.max(MIN_AGAIN_MS, Math.min(pauseMs, MAX_AGAIN_MS, leftMs));
   const needsNodes = firstNodeNeed(touched, now);
-  const waiting = { verdict: "waiting", resources: resourceRows(seen), againMs } as const;
+  const waitsFor = firstAwaited(touched, elapsedMs, now);
+  const waiting = {
+    verdict: "waiting",
+    resources: resourceRows(seen),
+    againMs,
+    ...(waitsFor && { waitsFor }),
+  } as const;
   return needsNodes === undefined ? waiting : { ...waiting, needsNodes };
+}
+
+function whyNot({ state, live }: Seen): string {
+  return state?.message ?? (live === undefined ? "it is not there" : "it has not come up");
+}
+
+function firstAwaited(touched: readonly Seen[], elapsedMs: number, now: Date): Awaited | undefined {
+  const first = touched.find((each) => untilSteadyMs(each, elapsedMs, now) === Number.POSITIVE_INFINITY);
+  return first && { ref: first.ref, message: printable(whyNot(first), MAX_MESSAGE) };
 }
 
 function firstNodeNeed(touched: readonly Seen[], now: Date): string | undefined {

@@ -67,7 +67,7 @@ function withoutFailure({ failure: _, ...state }: ObjectState): ObjectState {
 }
 
 /** By its author, or by a customer who holds an update back: nothing of it comes up until a person resumes it. */
-export function isPaused(kind: string, { spec }: LiveObject): boolean {
+function isPaused(kind: string, { spec }: LiveObject): boolean {
   return kind === "Deployment.apps" && isRecord(spec) && spec.paused === true;
 }
 

@@ -2,13 +2,16 @@ import { atOnce } from "../../../../base/at-once.ts";
 import type { Clock } from "../../../../base/clock.ts";
 import { counted } from "../../../../base/counted.ts";
 import { ApiError } from "../../../../kube/client/api-error.ts";
+import { jobShape } from "../../../../kube/projection/batch-shapes.ts";
+import { Interner } from "../../../../kube/projection/interner.ts";
+import { isDone } from "../../../../kube/workload-state/job.ts";
 import { adoptedProblems, type ReleaseRules, type RuleProblem, refOf } from "../../release-rules.ts";
 import { applyObject, type Failure, isFailure, type Outcome, type Wish } from "../apply-object.ts";
 import type { Intent } from "../hands.ts";
 import { membersOf } from "../members.ts";
 import { isMember, type Membership } from "../membership.ts";
 import { whyKept } from "../prune.ts";
-import type { ReleaseApi } from "../release-api.ts";
+import type { LiveObject, ReleaseApi } from "../release-api.ts";
 import { lackingNow, lackingRights, type Need, needsOf } from "../rights.ts";
 import type { ServedKinds } from "../served-kinds.ts";
 import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
@@ -44,13 +47,15 @@ export async function dryRuns(
   signal: AbortSignal,
 ): Promise<Shown> {
   const refused = new Set(problems.map(({ ref }) => ref));
-  const isDetach = intent.rollout.spec.action === "detach";
+  const { action } = intent.rollout.spec;
+  const isDetach = action === "detach";
+  const replaces = action === "install" || action === "update";
   const lines = isDetach ? [] : intent.objects.filter(({ manifest }) => !refused.has(refOf(manifest)));
   const wanted = await targetsOf(kinds, api.exchange, lines, signal);
   const ending = isDetach ? [...intent.objects, ...outdated(intent)] : outdated(intent);
   const accepted = ending.filter(({ manifest }) => namespaces.includes(manifest.metadata.namespace ?? ""));
-  const going = await targetsOf(kinds, api.exchange, accepted, signal);
-  const needs = [...needsOf("apply", wanted.targets), ...needsOf(isDetach ? "detach" : "prune", going.targets)];
+  const outgoing = await targetsOf(kinds, api.exchange, accepted, signal);
+  const needs = [...needsOf("apply", wanted.targets), ...needsOf(isDetach ? "detach" : "prune", outgoing.targets)];
   const lacking = await lackingRights(api.exchange, needs, clock, signal);
   const unproved = await unprovedDryRuns(api, membership, namespaces[0], clock, signal);
   const found = [...problems, ...wanted.problems, ...lackingProblems(lacking)];
@@ -69,13 +74,14 @@ export async function dryRuns(
     return { ref: target.ref, result };
   });
   const tried = sorted(results, intent, rules);
-  const ended = await atOnce(going.targets.filter(may), AT_ONCE, async (target) => {
+  const going = await atOnce(outgoing.targets.filter(may), AT_ONCE, async (target) => {
     const seen = await api.get(target.resource, target.line.manifest.metadata, signal);
     if (seen === undefined) return [];
     const isKept = isDetach ? !isMember(seen, membership) : whyKept(seen, target, membership, intent) !== undefined;
-    return isKept ? [] : [target.ref];
+    return isKept ? [] : [{ ref: target.ref, isEnded: replaces && hasEnded(target, seen) }];
   });
-  const refs = ended.flat();
+  const refs = going.flat().flatMap(({ isEnded, ref }) => (isEnded ? [] : [ref]));
+  const ended = going.flat().flatMap(({ isEnded, ref }) => (isEnded ? [ref] : []));
   const changed = [...tried.changed, ...(isDetach ? refs.map((ref) => ({ ref, fields: LET_GO })) : [])];
   const { created, adopted, recreated } = tried;
   const fresh = new Set([...created, ...[...adopted, ...changed, ...recreated].map(({ ref }) => ref)]);
@@ -84,7 +90,20 @@ export async function dryRuns(
   const left = await leftWhenTakenBack(api, intent, targets, created, signal);
   const risks = [...tried.interruptions, ...closedLines(intent), ...left].sort();
   const pruned = isDetach ? [] : refs;
-  return { ...tried, changed, pruned, risks, met, problems: [...found, ...tried.problems, ...tooMany(recreated)] };
+  return {
+    ...tried,
+    changed,
+    pruned,
+    ended,
+    risks,
+    met,
+    problems: [...found, ...tried.problems, ...tooMany(recreated)],
+  };
+}
+
+/** A Job that has done its work, or has failed: each release has its own of a hook, and the one before goes with it. */
+function hasEnded({ ref }: Target, seen: LiveObject): boolean {
+  return ref.startsWith("Job.batch/") && isDone(jobShape.fromJson(seen, new Interner(1)));
 }
 
 interface Tried {
@@ -97,7 +116,7 @@ function sorted(
   results: readonly Tried[],
   { objects }: Pick<Intent, "objects">,
   rules: ReleaseRules,
-): Omit<Shown, "pruned" | "met" | "risks"> & { readonly interruptions: readonly string[] } {
+): Omit<Shown, "pruned" | "ended" | "met" | "risks"> & { readonly interruptions: readonly string[] } {
   const created: string[] = [];
   const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];

@@ -41,6 +41,8 @@ export interface Shown {
   readonly recreated: readonly Change[];
   readonly unchanged: number;
   readonly pruned: readonly string[];
+  /** Deleted as well: Jobs that have ended, so that nothing stops. */
+  readonly ended: readonly string[];
   /** Lines on what does not run for a while, and on what no way back takes away, sorted. */
   readonly risks: readonly string[];
   /** Lines on what of the customer's the release comes to have to do with, sorted. */
@@ -53,13 +55,13 @@ export interface Shown {
 export const MAX_RECREATED = 50;
 
 export const NOTHING_SHOWN: Shown = {
-  ...{ created: [], adopted: [], changed: [], recreated: [], unchanged: 0, pruned: [] },
+  ...{ created: [], adopted: [], changed: [], recreated: [], unchanged: 0, pruned: [], ended: [] },
   ...{ risks: [], met: [], overrides: [], problems: [] },
 };
 
 /** The plan as the customer reads it, and the digest that an approval of it names. */
 export function planned(intent: Intent, shown: Shown, copies: readonly SecretCopy[] = []): Planned {
-  const { created, adopted, changed, recreated, pruned, unchanged, risks, met } = shown;
+  const { created, adopted, changed, recreated, pruned, ended, unchanged, risks, met } = shown;
   const copied = copies.map(({ ref }) => ref);
   const fresh = [...created, ...adopted.map(({ ref }) => ref)];
   const { read, accounts } = borrowed([...intent.objects, ...adopted], fresh, copied);
@@ -73,6 +75,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     [
       ...recreated.map(({ ref, fields }) => withFields(`delete ${ref} and make it anew${ENDS_IT}`, fields)),
       ...pruned.map((ref) => `delete ${ref}`),
+      ...ended.map((ref) => `delete ${ref}, which has ended`),
     ],
     risks,
     adopted.map(({ ref, fields }) => withFields(`adopts ${ref}${FROM_NOW_ON}`, fields)),
@@ -169,7 +172,7 @@ function bounded(all: readonly (readonly string[] | LineClass)[]): readonly stri
  */
 function plannedDigest(
   { rollout, objects, formerRef }: Intent,
-  { created, adopted, changed, recreated, pruned, overrides }: Shown,
+  { created, adopted, changed, recreated, pruned, ended, overrides }: Shown,
   uses: readonly string[],
 ): string {
   const text = JSON.stringify([
@@ -180,6 +183,7 @@ function plannedDigest(
     changed.map(({ ref }) => ref).toSorted(),
     recreated.map(({ ref }) => ref).toSorted(),
     pruned.toSorted(),
+    ended.toSorted(),
     [...new Set(overrides.map(({ ref }) => ref))].sort(),
     uses,
     formerRef === undefined ? null : [formerRef.name, formerRef.digest],
