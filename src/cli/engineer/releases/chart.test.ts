@@ -119,8 +119,10 @@ describe("a chart", () => {
     const tools = {
       ...surroundings(),
       error: (text: string) => void notes.push(text),
-      runTool: async () =>
-        said(`apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: k${(calls += 1)}}\n`),
+      runTool: async () => {
+        calls += 1;
+        return said(`apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: k${calls}}\n`);
+      },
     };
     await stackFromChart("shop", chart, tools, signal);
     expect(notes.at(-1)).toContain("ConfigMap a: differs each time that helm renders it");
