@@ -25,6 +25,7 @@ const listed: ListedDeployment = {
   desiredReleaseId: null,
   currentReleaseId: null,
   wanted: NOTHING_WANTED,
+  tellsHealth: true,
 };
 function managed(
   changes: Partial<ManagedDeployment["spec"]> = {},

@@ -27,6 +27,7 @@ const listed: ListedDeployment = {
   desiredReleaseId: null,
   currentReleaseId: null,
   wanted: NOTHING_WANTED,
+  tellsHealth: true,
 };
 
 class World {
@@ -478,6 +479,21 @@ describe("a deployment", () => {
     world.deployments.lookNow();
     world.clock.advance(60_000);
     await expect(world.run()).rejects.toThrow("no");
+  });
+
+  test("whose heartbeats are off tells its state, and nothing of its workloads", async () => {
+    const quiet = new World({ tellsHealth: false });
+    quiet.parts = 3;
+    await quiet.run();
+    quiet.answer(["shop"]);
+    await quiet.run();
+    await quiet.run();
+    expect(quiet.looks).toBeGreaterThan(0);
+    expect(quiet.bodies.length).toBeGreaterThan(0);
+    for (const body of quiet.bodies) {
+      expect(Object.keys(body)).not.toEqual(expect.arrayContaining(["observedInventoryBatches"]));
+      expect(body.resourceLevel).toBeUndefined();
+    }
   });
 
   test("whose report is lost on the way is reported again at once", async () => {

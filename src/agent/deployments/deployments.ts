@@ -5,7 +5,7 @@ import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
 import type { WorkloadRef } from "../observe/observation.ts";
 import { EMPTY_PART } from "../observe/report-parts.ts";
-import type { ResourceReports } from "../observe/resource-reports.ts";
+import type { Report, ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Releases } from "../releases/releases.ts";
 import { isUnknown, RETRIES } from "../releases/wish.ts";
@@ -200,7 +200,8 @@ export class Deployments {
     memory.lookAtMs = Number.POSITIVE_INFINITY;
     const isHeldBack = isHeld(memory, atMs);
     const rest = isHeldBack ? STATE_ALONE : resumed(memory, accepted);
-    const report = rest ?? (await ports.resources.next(id, accepted, context.signal));
+    const found = rest ?? (await ports.resources.next(id, accepted, context.signal));
+    const report = this.#options.snapshot.get(id)?.tellsHealth === false ? this.#untold(id, found) : found;
     const waitMs = waitOf(memory, report, atMs, this.#options.reportIntervalMs);
     if (waitMs > 0) {
       // A workload may have changed during the look.
@@ -234,6 +235,12 @@ export class Deployments {
     const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
     if (!isHeldBack) await this.#objects.reported(id, { message }, context.signal);
     if (answer !== undefined) await this.#answered(id, said, answer, context);
+  }
+
+  /** Without its parts: what the customer sees of it in the cluster goes on, and nothing waits to be sent. */
+  #untold(id: string, report: Report): Report {
+    for (const part of report.parts) this.#options.ports.resources.acknowledged(id, part, false);
+    return { ...report, parts: [], isWorse: false };
   }
 
   /** The platform's answer says what the deployment should become. */

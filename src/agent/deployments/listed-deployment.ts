@@ -17,6 +17,8 @@ export interface ListedDeployment {
   readonly desiredReleaseId: string | null;
   readonly currentReleaseId: string | null;
   readonly wanted: WantedRelease;
+  /** False: its setting `heartbeats` is off, or cannot be read. Nothing of its workloads leaves the cluster. */
+  readonly tellsHealth: boolean;
 }
 
 const FIELDS = [
@@ -40,5 +42,9 @@ export function readListedDeployment(item: unknown): ListedDeployment | { readon
     misfit(SyncDeployment, item, ["stackState"]) === undefined ? Object.keys(stackState?.resources ?? {}) : [];
   const releases = { desiredReleaseId, currentReleaseId };
   const wanted = readWantedRelease(item);
-  return { id, name, projectId, status, platform, model, stackResources: stackResources.length, ...releases, wanted };
+  const tellsHealth =
+    misfit(SyncDeployment, item, ["stackSettings"]) === undefined &&
+    (item as SyncDeployment).stackSettings.heartbeats !== "off";
+  const more = { stackResources: stackResources.length, ...releases, wanted, tellsHealth };
+  return { id, name, projectId, status, platform, model, ...more };
 }

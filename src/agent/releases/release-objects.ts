@@ -58,13 +58,17 @@ export function newSecret({ name, data }: ConfigurationSecret, deploymentId: str
   return { apiVersion: "v1", kind: "Secret", metadata, type: "Opaque", immutable: true, data };
 }
 
-/** @param content undefined: a deletion or detachment, which needs none. */
+/**
+ * @param content undefined: a deletion or detachment, which needs none.
+ * @param needsApproval the setting `updates` of the deployment is approval-required
+ */
 export function newRollout(
   { rolloutId, action, requestedAt }: Wish,
   deploymentId: string,
   content: NewContent | undefined,
   namespace: string,
   now: Date,
+  needsApproval = false,
 ): NewRollout {
   return {
     apiVersion: `${GROUP}/${VERSION}`,
@@ -79,6 +83,7 @@ export function newRollout(
         contentDigest: content.spec.digest,
         version: content.spec.version,
       }),
+      ...(needsApproval && action === "update" && { needsApproval }),
       requestedAt: requestedAt ?? now.toISOString(),
       deadline: new Date(now.getTime() + MAY_WAIT_MS).toISOString(),
     },

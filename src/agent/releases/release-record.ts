@@ -34,6 +34,8 @@ export interface ReleaseRecord {
   readonly desiredReleaseId: string | null;
   readonly currentReleaseId: string | null;
   readonly wanted: WantedRelease;
+  /** False: how its workloads are does not leave the cluster. */
+  readonly tellsHealth?: boolean;
 }
 
 export const NOTHING_WANTED: WantedRelease = {

@@ -134,7 +134,7 @@ export class Releases {
     const rollouts = cluster.rolloutsOf(record.id);
     const stack = this.#stacks.get(record.id);
     const note = this.#notes.get(record.id);
-    const members = this.#options.members(record.id);
+    const members = record.tellsHealth === false ? [] : this.#options.members(record.id);
     const trouble = this.#troubles.of(record, this.installed(record.id), members, tellsWords);
     return nextReleaseStep({
       ...{ record, isLeased, rollouts, target, note, stack, releaseOf },
@@ -181,7 +181,8 @@ export class Releases {
         if (refusal !== undefined) return fails(refusal);
       }
     }
-    const rollout = newRollout(wish, deploymentId, content, grantsNamespace, clock.wallNow());
+    const needsApproval = "config" in target && target.config.stackSettings.updates === "approval-required";
+    const rollout = newRollout(wish, deploymentId, content, grantsNamespace, clock.wallNow(), needsApproval);
     const refusal = await this.#create(content, rollout, isLeased, context);
     return refusal === undefined ? undefined : fails(refusal);
   }

@@ -146,7 +146,7 @@ export const debugSessionRoutes = routes({
     success: 201,
     alternative: 200,
     response: DebugSession,
-    errors: ["NOT_FOUND", "CONFLICT", "BUDGET_EXCEEDED"],
+    errors: ["NOT_FOUND", "CONFLICT", "BUDGET_EXCEEDED", "ACCESS_REQUEST_REQUIRED"],
     repeat: "natural",
   },
   get: {

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import type { StackProblem } from "../stacks/stack-problem.ts";
-import { FreeMap, Strict } from "../wire/schema.ts";
+import { FreeMap, Nullable, Strict } from "../wire/schema.ts";
 import { InputValues } from "./deployment.ts";
 import { EnvironmentVariable } from "./deployment-state.ts";
 import { misfitsOf } from "./stack-faults.ts";
@@ -29,6 +29,9 @@ const RenderedConfig = Type.Object({
   environmentVariables: Type.Object({ variables: Type.Array(Type.Object(EnvironmentVariable.properties)) }),
   inputValues: InputValues,
   externalBindings: FreeMap,
+  monitoring: Type.Optional(
+    Nullable(Type.Object({ logsEndpoint: Type.String(), logsAuthHeader: Type.String(), resourceAttributes: FreeMap })),
+  ),
 });
 export type RenderedConfig = Static<typeof RenderedConfig>;
 

@@ -69,7 +69,7 @@ const MAX_PLACES = 128;
 const Count = Type.Integer({ minimum: 0, maximum: 10_000 });
 const ObjectRef = Type.String({ maxLength: 320, description: "Kind.group/namespace/name." });
 const ASKED = ["deploymentId", "action", "requestedAt", "deadline"];
-const OPTIONALLY_ASKED = ["contentName", "contentDigest", "version"];
+const OPTIONALLY_ASKED = ["contentName", "contentDigest", "version", "needsApproval"];
 
 const Spec = Type.Object(
   {
@@ -83,6 +83,12 @@ const Spec = Type.Object(
     version: Type.Optional(Line(1, 256)),
     requestedAt: DateTime,
     deadline: DateTime,
+    needsApproval: Type.Optional(
+      Type.Boolean({
+        description:
+          "The deployment's setting `updates` is approval-required: a person approves, also where a policy would let it run by itself.",
+      }),
+    ),
     // The customer's words.
     approvedDigest: Type.Optional(Digest),
     approvedBy: Type.Optional(Line(1, 512)),

@@ -53,6 +53,34 @@ interface Env {
   readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
 }
 
+describe("telemetry", () => {
+  const monitoring = { logsEndpoint: "https://logs.example.com/v1/logs", logsAuthHeader: "Bearer one, two" };
+  const request = (
+    variables: readonly object[] = [],
+    more: object = { monitoring: { ...monitoring, resourceAttributes: { "a b": "c" } } },
+  ) => {
+    const made = requestFor(variables);
+    return { ...made, config: { ...(made.config as object), ...more } };
+  };
+
+  it("reaches the containers by OpenTelemetry's variables, the header as a secret; a variable of one's own counts", () => {
+    expect(received(request()).slice(0, 3)).toEqual([
+      "api OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=https://logs.example.com/v1/logs",
+      "api OTEL_EXPORTER_OTLP_LOGS_HEADERS=Authorization=Bearer%20one%2C%20two",
+      "api OTEL_RESOURCE_ATTRIBUTES=a%20b=c",
+    ]);
+    expect(valuesOf(request())).toEqual({ OTEL_EXPORTER_OTLP_LOGS_HEADERS: "Authorization=Bearer%20one%2C%20two" });
+    const own = { name: "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", value: "http://localhost:4318", type: "plain" };
+    expect(received(request([own]))[0]).toBe("api OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=http://localhost:4318");
+  });
+
+  it("does not, where the customer lets no secret values in, or where it is off", () => {
+    const { secretSalt: _, ...without } = request();
+    expect(JSON.stringify(rendered(without))).not.toContain("OTEL");
+    for (const more of [{ monitoring: null }, {}]) expect(received(request([], more))).toEqual([]);
+  });
+});
+
 describe("the Secret of a configuration", () => {
   it("has each value once, under the name of its variable", () => {
     const request = requestFor([secret("TOKEN", "one"), { name: "PLAIN", value: "p", type: "plain" }]);

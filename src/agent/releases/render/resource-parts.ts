@@ -12,6 +12,7 @@ import type { ReleaseIdentity } from "./release-labels.ts";
 import type { RenderProblem } from "./render-problem.ts";
 import { needsOf } from "./resource-bindings.ts";
 import { secretsRefused } from "./secret-values.ts";
+import { withTelemetry } from "./telemetry.ts";
 import type { Part } from "./waves.ts";
 import { workloadObjects } from "./workload-objects.ts";
 
@@ -74,8 +75,8 @@ interface Configuration {
 
 /** Secret values first, of all workloads together: they lie in one Secret, whose name stands in each of them. */
 function configurationOf(request: PartsRequest): Configuration {
-  const { identity, stack, config, secretSalt } = request;
-  const given = { inputs: stack.inputs ?? [], config };
+  const { identity, stack, secretSalt } = request;
+  const given = { inputs: stack.inputs ?? [], config: withTelemetry(request.config, secretSalt !== undefined) };
   const ids = Object.values(stack.resources).flatMap((each) => (isWorkload(each.config) ? [each.config.id] : []));
   const found = new Map(ids.sort().map((id) => [id, secretsOf(id, given, bindingsFor(id, request))]));
   const environment = (id: string): Environment => environmentOf(id, given, bindingsFor(id, request));

@@ -68,6 +68,24 @@ test("a person's digest does not go around a denied deletion", () => {
   expect(said(plan({ prune: 1 }), { rules: [rule("release/delete", "deny")] }, DIGEST)).toBe("denied PolicyDenied");
 });
 
+test("a deployment whose updates are approval-required waits for a person, also where a policy would let it run", () => {
+  const decide = (decision: "auto" | "deny", approvedDigest?: string): string => {
+    const spec = {
+      action: "update",
+      deploymentId: "dep_1",
+      needsApproval: true,
+      ...(approvedDigest && { approvedDigest }),
+    };
+    const policies = mergePolicies([{ spec: { rules: [rule("release/update", decision)] } }]);
+    const rollout = { spec: spec as Rollout["spec"], status: { plan: plan() } };
+    const { is, said: words } = authorityOver(rollout, DIGEST, policies, true);
+    return `${is} ${words[2]} ${words[3].split(":")[0]}`;
+  };
+  expect(decide("auto")).toBe("awaited AwaitingDecision the deployment's updates are approval-required");
+  expect(decide("auto", DIGEST)).toMatch(/^given ApprovedByCustomer/);
+  expect(decide("deny", DIGEST)).toMatch(/^denied PolicyDenied/);
+});
+
 test("a person allows both with one word", () => {
   expect(said(plan({ recreate: ["Deployment.apps/shop/api"] }), {}, DIGEST)).toBe("given ApprovedByCustomer");
 });

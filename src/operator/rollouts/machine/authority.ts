@@ -48,14 +48,16 @@ export function authorityOver(
     const message = `the plan was approved by its digest${spec.approvedBy === undefined ? ", without a name" : ""}`;
     return { is: "given", said: ["Approved", "True", "ApprovedByCustomer", message] };
   }
-  if (decision === "auto") {
+  if (decision === "auto" && spec.needsApproval !== true) {
     return { is: "given", said: ["Approved", "True", "PolicyAuto", `the customer's policy allows ${wanted.command}`] };
   }
   if (spec.approvedDigest !== undefined) {
     const message = "another plan is approved: an approval is final, and a new rollout has to be asked for";
     return { is: "awaited", said: ["Approved", "False", "OtherPlanApproved", message] };
   }
-  const message = `${wanted.command} waits for a person: status.plan says what would change, status.approvalLine lets it go on`;
+  const why =
+    decision === "auto" ? "the deployment's updates are approval-required" : `${wanted.command} waits for a person`;
+  const message = `${why}: status.plan says what would change, status.approvalLine lets it go on`;
   return { is: "awaited", said: ["Approved", "Unknown", "AwaitingDecision", message] };
 }
 

@@ -12,6 +12,7 @@ import { newId } from "../../kernel/ids.ts";
 import { Checker } from "../../kernel/input/syntax.ts";
 import { kept } from "../../kernel/tenancy/stored-error.ts";
 import { getDeployment } from "../deployments/read/get.ts";
+import { refuseAutomation, settingsOf } from "../workspaces/store.ts";
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
 import { insertSession, NOTHING_TOLD, requireSessionBudget, sessionsOf, setAuditHead, stateOf } from "./store.ts";
@@ -26,7 +27,11 @@ export async function getSession({ db, principal }: Pick<Call, "db" | "principal
   return row;
 }
 
-/** Stores a tunnel that a manager has opened by itself. */
+/**
+ * Stores a tunnel that a manager has opened by itself, unless the workspace's settings let keys open none, or none without
+ * an approval: it has none.
+ * @throws FORBIDDEN or ACCESS_REQUEST_REQUIRED
+ */
 export async function recordSession(
   call: Context,
   body: BodyOf<Routes["create"]>,
@@ -38,6 +43,9 @@ export async function recordSession(
     if (known?.deployment_id === deployment.id) return { row: known, isNew: false };
     if (known !== undefined) throw new PlatformError("CONFLICT", { message: "that id names another session" });
   }
+  const settings = await settingsOf(call.db, deployment.workspace_id);
+  await refuseAutomation(call, settings);
+  if (settings.debugPermissionMode === "ask") throw new PlatformError("ACCESS_REQUEST_REQUIRED");
   const expiresAt = new Date(body.expiresAt);
   checkEnd(expiresAt, call.now, call.now);
   await requireSessionBudget(call, deployment.id);

@@ -16,6 +16,7 @@ import { retarget } from "./lifecycle/target.ts";
 import { handOver } from "./lifecycle/waiting.ts";
 import { getDeployment } from "./read/get.ts";
 import { updateDeployment, type VisibleDeployment } from "./read/store.ts";
+import { forgetResources, tellsHealth } from "./settings/heartbeats.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
 
@@ -38,6 +39,7 @@ export async function patchDeployment(call: Context, id: string, patch: Deployme
     }),
     updated_at: call.now,
   });
+  if (!tellsHealth(stored)) await forgetResources(call.db, id);
   if (managerId !== undefined && managerId !== row.manager_id) return handOver(call, stored, managerId, call.principal);
   await call.raise("deployments", id);
   return stored;

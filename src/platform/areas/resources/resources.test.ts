@@ -69,6 +69,28 @@ onEachDatabase("resources", (world) => {
     expect((await read(site, "", { deploymentGroupId: site.group.id })).body.resources).toHaveLength(3);
   });
 
+  it("with heartbeats off nothing of resources is taken, and what was stored is gone", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const pending = (more: object) => site.report(id, "pending", more);
+    expect(
+      (await pending({ resourceHeartbeats: [heartbeat("api")], observedInventoryBatches: [inventory({})] })).status,
+    ).toBe(200);
+    expect((await read(site, "", { deploymentId: id })).body.resources).toHaveLength(2);
+    const body = { stackSettings: { heartbeats: "off" } };
+    expect((await site.call("PATCH", `/v1/deployments/${id}`, { body })).status).toBe(200);
+    expect((await read(site, "", { deploymentId: id })).body.resources).toEqual([]);
+    for (const told of [{ resourceHeartbeats: [heartbeat("api")] }, { observedInventoryBatches: [inventory({})] }]) {
+      const refused = await pending(told);
+      expect([refused.status, refused.body.context.issues[0].message]).toEqual([
+        400,
+        "must be left out: the deployment's heartbeats are off",
+      ]);
+    }
+    expect((await pending({})).status).toBe(200);
+    expect((await read(site, "", { deploymentId: id })).body.resources).toEqual([]);
+  });
+
   it("an observed resource is shown until a heartbeat stands for it, and no longer once it is gone", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

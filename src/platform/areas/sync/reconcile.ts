@@ -11,6 +11,7 @@ import { statusChanged, targetColumns } from "../deployments/lifecycle/change.ts
 import { reportLock } from "../deployments/lifecycle/lease.ts";
 import type { Targeted } from "../deployments/lifecycle/target.ts";
 import { updateDeployment } from "../deployments/read/store.ts";
+import { tellsHealth } from "../deployments/settings/heartbeats.ts";
 import { findRelease } from "../releases/record/store.ts";
 import type { SyncCall } from "./acquire.ts";
 import { storeInventory } from "./inventory.ts";
@@ -110,7 +111,7 @@ async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): P
   const { state } = body;
   if (state.protocolVersion !== DEPLOYMENT_PROTOCOL_VERSION)
     throw new PlatformError("INCOMPATIBLE_DEPLOYMENT_PROTOCOL");
-  const issues: Issue[] = [...heartbeatIssues(row.id, body.resourceHeartbeats ?? [])];
+  const issues: Issue[] = [...heartbeatIssues(row.id, body.resourceHeartbeats ?? []), ...untellable(row, body)];
   const platforms = {
     "body.state.platform": state.platform,
     "body.state.environmentInfo.platform": state.environmentInfo?.platform,
@@ -129,6 +130,15 @@ async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): P
   if (lock === "session-required") issues.push({ path: "body.session", message: "is required for push deployments" });
   if (issues.length > 0) throw invalid(...issues);
   if (lock === "LEASE_LOST" || lock === "DEPLOYMENT_LOCKED") throw new PlatformError(lock);
+}
+
+/** With heartbeats off a report says nothing of resources: what is refused was not stored for a moment either. */
+function untellable(row: DeploymentRow, body: ReconcileBody): readonly Issue[] {
+  if (tellsHealth(row)) return [];
+  const told = (["resourceHeartbeats", "observedInventoryBatches"] as const).filter(
+    (key) => (body[key] ?? []).length > 0,
+  );
+  return told.map((key) => ({ path: `body.${key}`, message: "must be left out: the deployment's heartbeats are off" }));
 }
 
 /** When the current release was installed, and how long that update took. */

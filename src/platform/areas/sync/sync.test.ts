@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { judged } from "../../kernel/tenancy/stored-error.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
@@ -52,6 +53,25 @@ onEachDatabase("sync", (world) => {
     expect(idsOf(await acquire(site, "b"))).toEqual([]);
     expect((await site.sync("release", { deploymentId: id, session: "a" })).body).toEqual({ success: true });
     expect(idsOf(await acquire(site, "b"))).toEqual([id]);
+  });
+
+  it("where logs are sent is told with telemetry auto alone", async () => {
+    const site = await newSite(world);
+    const otlpConfig = { logsEndpoint: "https://logs.example.com/v1/logs", logsAuthHeader: "Bearer one" };
+    const body = { name: "logs", cloud: "aws", region: "eu-central-1", otlpConfig };
+    const made = await world.call("POST", "/v1/managers", { key: site.admin, body });
+    expect(made.status, JSON.stringify(made.body)).toBe(201);
+    const { db } = world.platform;
+    await sql`
+      update managers set otlp_config = (select otlp_config from managers where id = ${made.body.managerId})
+      where id = ${site.manager.id}`.execute(db);
+    const monitoring = async (name: string, telemetry?: string) => {
+      const deploymentId = await site.deploy(name, telemetry === undefined ? {} : { stackSettings: { telemetry } });
+      return (await site.sync("context", { deploymentId })).body.config.monitoring;
+    };
+    expect(await monitoring("usual")).toMatchObject(otlpConfig);
+    expect(await monitoring("auto", "auto")).toMatchObject(otlpConfig);
+    expect([await monitoring("off", "off"), await monitoring("asked", "approval-required")]).toEqual([null, null]);
   });
 
   it("a repeated acquire gives the same again while it is held, and nothing new", async () => {

@@ -94,8 +94,9 @@ function toConfig(row: DeploymentRow, around: Surroundings): DeploymentConfig {
     labelDomain: null,
     publicEndpoints: row.stack_settings.publicEndpoints ?? null,
     domainMetadata: null,
+    // Nothing asks the customer about telemetry: what needs an approval is not sent.
     monitoring:
-      otlp == null || row.stack_settings.telemetry === "off"
+      otlp == null || (row.stack_settings.telemetry ?? "auto") !== "auto"
         ? null
         : {
             logsEndpoint: otlp.logsEndpoint,

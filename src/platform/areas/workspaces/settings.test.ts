@@ -44,6 +44,23 @@ onEachDatabase("a workspace's settings", (world) => {
     expect(await ask(site.member)).toEqual([201, 200, 201]);
   });
 
+  it("bind sessions that a manager opens by itself as well", async () => {
+    const { site, deploymentId, set } = await newScene();
+    const open = async () => {
+      const expiresAt = new Date(world.clock.wallNow().getTime() + 600_000).toISOString();
+      const body = { deploymentId, expiresAt };
+      const answer = await world.call("POST", "/v1/debug-sessions", { key: site.manager.key, body });
+      return answer.body.code ?? answer.status;
+    };
+    expect(await open()).toBe(201);
+    await set({ debugPermissionMode: "ask" });
+    expect(await open()).toBe("ACCESS_REQUEST_REQUIRED");
+    await set({ debugPermissionMode: "auto", enabled: false });
+    expect(await open()).toBe("FORBIDDEN");
+    await set({ enabled: true });
+    expect(await open()).toBe(201);
+  });
+
   it("are one workspace's own", async () => {
     const [one, other] = [await newScene(), await newScene()];
     await one.set({ enabled: false, debugPermissionMode: "ask" });
