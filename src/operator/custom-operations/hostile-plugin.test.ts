@@ -33,46 +33,64 @@ test("a plugin finds no environment, no signals, no built-in modules and no netw
   expect(await world.run()).toMatchObject({ state: "Succeeded", result: { said: [[], [], [], true, [], []] } });
 });
 
-test("a plugin that patches what the runner uses gains no file and no right", async () => {
+test("a plugin that patches what Node.js and the runner use finds it frozen, and gains no file and no right", async () => {
   const world = await PluginWorld.with(
-    `return { said: await client.get(DEPLOYMENTS, { namespace: "bank", name: "web" }).catch((error) => error.message) };`,
-    `JSON.stringify = ((own) => (value) => own(value?.type === "call" ? { ...value, token: "more", verb: "get" } : value))(JSON.stringify);
-     Promise.prototype.then = ((own) => function (...args) { return own.apply(this, args); })(Promise.prototype.then);`,
+    `const imported = [];
+     for (const name of ["node:process", "node:net", "node:fs", "__proto__"]) await import(name).then(() => imported.push(name), () => undefined);
+     const asked = await client.get(DEPLOYMENTS, { namespace: "bank", name: "web" }).catch((error) => error.message);
+     return { seen: [took, imported], said: asked };`,
+    `const patches = {
+       json() { JSON.stringify = ((own) => (value) => own(value?.type === "call" ? { ...value, token: "more", verb: "get" } : value))(JSON.stringify); },
+       promises() { Promise.prototype.then = ((own) => function (...args) { return own.apply(this, args); })(Promise.prototype.then); },
+       lists() { for (const name of ["includes", "some", "indexOf", "find"]) Array.prototype[name] = () => true; },
+       sets() { Set.prototype.has = Map.prototype.has = Object.hasOwn = () => true; },
+       setters() { Object.defineProperty(Object.prototype, "handle", { set() {} }); },
+       getters() { Object.defineProperty(Object.prototype, "noDeprecation", { get() { return false; } }); },
+       stacks() { Error.prepareStackTrace = (_, sites) => sites; },
+       species() { Object.defineProperty(Promise, Symbol.species, { value: class extends Promise {} }); },
+       emitters() { EventEmitter.prototype.emit = () => true; },
+       buffers() { Buffer.from = () => undefined; },
+       globals() { globalThis.AbortController = class {}; },
+     };
+     import { EventEmitter } from "node:events";
+     const took = Object.keys(patches).filter((name) => { try { patches[name](); return true; } catch { return false; } });`,
   );
   expect(await world.run()).toMatchObject({
     state: "Succeeded",
-    result: { said: "this operation works in namespace shop alone" },
+    result: { seen: [[], []], said: "this operation works in namespace shop alone" },
   });
 });
 
-test("a plugin that replaces the methods of lists and sets imports no more than before", async () => {
+test("what is frozen can still be inherited, overridden and called", async () => {
   const world = await PluginWorld.with(
-    `const said = [];
-     for (const name of ["node:process", "node:net", "node:fs", "__proto__"]) await import(name).then(() => said.push(name), () => undefined);
-     return { said };`,
-    `for (const name of ["includes", "some", "indexOf", "find"]) Array.prototype[name] = () => true;
-     Set.prototype.has = Map.prototype.has = Object.hasOwn = () => true;`,
-  );
-  expect(await world.run()).toMatchObject({ state: "Succeeded", result: { said: [] } });
-});
-
-test("a plugin that gets hold of the objects of Node.js by a patched prototype neither signals nor connects", async () => {
-  const world = await PluginWorld.with(
-    `Object.defineProperty(Object.prototype, "noDeprecation", { get() { found[this?.constructor?.name] = this; return false; } });
-     new Buffer(1);
-     await client.get(DEPLOYMENTS, AT);
-     await clock.sleep(20);
-     const acts = ["kill", "_kill", "binding", "_linkedBinding", "getBuiltinModule", "dlopen", "execve", "report", "stdin", "_getActiveHandles"];
-     return { seen: [typeof found.process?.nextTick, typeof found.Socket?.write],
-       said: [acts.filter((name) => found.process[name] !== undefined), typeof found.Socket.connect] };`,
-    `import { EventEmitter } from "node:events";
-     const found = {};
-     const { emit } = EventEmitter.prototype;
-     EventEmitter.prototype.emit = function (...args) { found[this.constructor.name] = this; return Reflect.apply(emit, this, args); };`,
+    `const error = new Told("x"); const lines = new Lines(); lines.emit("line", 1); lines.emit = () => "own";
+     const old = new Old(); const plain = { toString: () => "plain" }; plain.constructor = Old; plain.valueOf = () => 7;
+     globalThis.mine = 1;
+     const copy = structuredClone({ at: new Date(0), set: new Set([1]), in: [1n] });
+     const abort = new AbortController(); setTimeout(() => abort.abort(), 1);
+     await new Promise((resolve) => abort.signal.addEventListener("abort", resolve));
+     const text = await new Response2(["a", "b"]).text();
+     const bytes = Buffer.from("x").toString("hex") + createHash("sha256").update("x").digest("hex").slice(0, 4);
+     const url = new URL("https://a.example/b?c=d"); url.searchParams.set("c", "e");
+     const stream = new ReadableStream({ start(to) { to.enqueue("s"); to.close(); } });
+     const streamed = []; for await (const each of stream) streamed.push(each);
+     return { seen: [String(error), error.name, error instanceof Error, lines.seen, lines.emit(), old.emit("x"), String(plain), plain + 1, mine,
+       copy.at.getTime(), copy.set.has(1), text, bytes, url.href, inspect(copy.set), typeof performance.now(), streamed,
+       await promisify((done) => done(null, "p"))(), (await subtle.digest("SHA-256", Buffer.from("x"))).byteLength] };`,
+    `import { EventEmitter } from "node:events"; import { inherits, inspect, promisify } from "node:util"; import { createHash, subtle } from "node:crypto";
+     class Told extends Error { constructor(message) { super(message); this.name = "Told"; this.message = message + "!"; this.toString = () => "told"; } }
+     class Lines extends EventEmitter { constructor() { super(); this.seen = []; this.on("line", (line) => this.seen.push(line)); } }
+     function Old() { EventEmitter.call(this); } inherits(Old, EventEmitter); Old.prototype.emit = function () { return "old"; };
+     class Response2 extends Blob {}`,
   );
   expect(await world.run()).toMatchObject({
     state: "Succeeded",
-    result: { seen: ["function", "function"], said: [[], "undefined"] },
+    result: {
+      seen: [
+        ...["told", "Told", true, [1], "own", "old", "plain", 8, 1, 0, true, "ab", "782d71", "https://a.example/b?c=e"],
+        ...["Set(1) { 1 }", "number", ["s"], "p", 32],
+      ],
+    },
   });
 });
 

@@ -47,6 +47,8 @@ export function childCommand(folder: string): readonly string[] {
     ...read.map((path) => `--allow-fs-read=${path}`),
     `--max-old-space-size=${PLUGIN_BOUNDS.heapMiB}`,
     "--max-semi-space-size=8",
+    // Before anything else runs: freeze.ts goes on from there.
+    "--frozen-intrinsics",
     "--no-experimental-sqlite",
     "--no-experimental-websocket",
     "--no-experimental-global-navigator",

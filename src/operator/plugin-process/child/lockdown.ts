@@ -1,16 +1,19 @@
-import { Socket } from "node:net";
+import { deserialize, serialize } from "node:v8";
+import { NODE_MODULES } from "../../../plugins/module-imports.ts";
+import { channel } from "./channel.ts";
+import { freezeReachable } from "./freeze.ts";
 
 /**
  * Takes away what Node's permission model does not limit: signals to other processes (the operator has the same user),
- * built-in modules without an import, and what opens connections: by their names, and from the objects that Node.js itself
- * works with, which a plugin gets hold of when it patches a prototype. It is no wall against code that breaks Node.js itself:
- * token and files are kept from the process in other ways.
+ * built-in modules without an import, and what opens connections. This process has no socket, pipe or stream of Node's, and all that
+ * the plugin can reach is frozen, so that it cannot make Node's own code hand it such an object. It is no wall against code that
+ * breaks Node.js itself: token and files are kept from the process in other ways.
  */
-export function lockDown(): void {
+export async function lockDown(): Promise<void> {
   const own = globalThis as unknown as Record<string, unknown>;
   for (const name of NETWORK) delete own[name];
+  const modules: unknown[] = await Promise.all(NODE_MODULES.map((name) => import(name)));
   const { version, versions, platform, arch, hrtime, nextTick } = process;
-  const { stderr } = process;
   const memoryUsage = process.memoryUsage.bind(process);
   const harmless = {
     version,
@@ -26,7 +29,10 @@ export function lockDown(): void {
   };
   disarm();
   replace("process", Object.freeze(harmless));
-  replace("console", quietConsole(stderr));
+  replace("console", quietConsole());
+  // Node's own hands objects over to another thread, with ports.
+  replace("structuredClone", (value: unknown): unknown => deserialize(serialize(value)));
+  freezeReachable([globalThis, modules]);
 }
 
 /** Of the true `process`: what Node's own code goes on to use, and none of which reaches another process, a file or a module. */
@@ -40,8 +46,6 @@ function disarm(): void {
     const acts = get !== undefined || typeof value === "function";
     if (acts && configurable === true && !KEPT.has(name)) takeFrom(process, name);
   }
-  // The pipe and the output are sockets.
-  takeFrom(Socket.prototype, "connect");
 }
 
 /** Writable: Node's own code sets some of these anew. */
@@ -59,9 +63,9 @@ function replace(name: string, value: unknown): void {
 }
 
 /** The words of a plugin for its author. The operator counts them and logs the beginning, redacted. */
-function quietConsole(to: { write(text: string): unknown }): object {
+function quietConsole(): object {
   const say = (...words: readonly unknown[]): void => {
-    to.write(`${words.map((word) => (typeof word === "string" ? word : text(word))).join(" ")}\n`);
+    channel.print(`${words.map((word) => (typeof word === "string" ? word : text(word))).join(" ")}\n`);
   };
   return Object.freeze({ log: say, info: say, warn: say, error: say, debug: say, trace: say });
 }

@@ -1,9 +1,8 @@
-import { Socket } from "node:net";
 import { isRecord } from "../../../base/is-record.ts";
 import { redactText } from "../../../crds/redact.ts";
 import type { Operation, PluginClock } from "../../../plugin-api/index.ts";
-import { Lines } from "../lines.ts";
-import type { FromChild, ToChild } from "../messages.ts";
+import type { ToChild } from "../messages.ts";
+import { channel } from "./channel.ts";
 import { limitImports } from "./imports.ts";
 import { lockDown } from "./lockdown.ts";
 import { placeOf } from "./place.ts";
@@ -12,34 +11,19 @@ import { CallingClient } from "./plugin-client.ts";
 // The first file of a plugin's process: it takes the one order, runs the one operation or only loads the module, says how it ended. Everything that the
 // plugin can reach is set up before its module is loaded; the operator trusts nothing of what comes out.
 
-/** Answers come from the operator, which bounds them. */
-const LONGEST_ANSWER_BYTES = 64 * 1_024 * 1_024;
-const PIPE = 3;
 /** No operation runs for longer. */
 const LONGEST_SLEEP_MS = 300_000;
 
-const pipe = new Socket({ fd: PIPE, readable: true, writable: true });
 const exit = process.exit.bind(process);
-const client = new CallingClient(pipe);
-const lines = new Lines(LONGEST_ANSWER_BYTES);
+const client = new CallingClient();
 
-pipe.on("data", (piece: Buffer) => {
-  const taken = lines.take(piece);
-  if (typeof taken === "string") return exit(1);
-  for (const line of taken) {
-    // Written by the operator's own end of this pipe.
-    const message: ToChild = JSON.parse(line);
+channel.listen(
+  (message) => {
     if (message.type === "run" || message.type === "load") void obey(message);
     else client.answered(message);
-  }
-});
-// The operator has ended, or wants no more of this.
-pipe.on("error", () => exit(1));
-pipe.on("close", () => exit(1));
-
-function say(message: FromChild): void {
-  pipe.write(`${JSON.stringify(message)}\n`);
-}
+  },
+  () => exit(1),
+);
 
 type RunOrder = Extract<ToChild, { type: "run" }>;
 type Order = RunOrder | Extract<ToChild, { type: "load" }>;
@@ -49,17 +33,18 @@ async function obey(order: Order): Promise<void> {
     const how = error instanceof Error && error.name === "OperationError" ? "said" : "crashed";
     const message = String(error instanceof Error ? error.message : error).slice(0, 4_096);
     const at = placeOf(error, order.module);
-    say({ type: "failed", how, message, ...(at !== undefined && { at }) });
+    channel.send({ type: "failed", how, message, ...(at !== undefined && { at }) });
   };
-  // Of a request without `await`: Node.js would end the process, and nothing would say why.
+  // Of a request without `await`, or of a timer: Node.js would end the process, and nothing would say why.
   process.on("unhandledRejection", fail);
+  process.on("uncaughtException", fail);
   try {
-    lockDown();
+    await lockDown();
     limitImports(order.module, order.api);
     const module: { readonly default?: unknown } = await import(order.module);
     const operations = isRecord(module.default) ? module.default : {};
     const done = order.type === "run" ? resultOf(order, operations) : functionsOf(operations);
-    say({ type: "done", result: await done });
+    channel.send({ type: "done", result: await done });
   } catch (error) {
     fail(error);
   }

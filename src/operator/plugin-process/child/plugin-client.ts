@@ -1,6 +1,6 @@
-import type { Writable } from "node:stream";
 import { ApiError, type PluginClient } from "../../../plugin-api/index.ts";
 import type { CallVerb, ToChild } from "../messages.ts";
+import { channel } from "./channel.ts";
 
 type Answer = Extract<ToChild, { type: "answer" | "refusal" }>;
 
@@ -14,13 +14,8 @@ interface Waiting {
 
 /** The plugin's end of requests: each goes to the operator as a message, which has the token and sends it. */
 export class CallingClient implements PluginClient {
-  readonly #pipe: Writable;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
-
-  constructor(pipe: Writable) {
-    this.#pipe = pipe;
-  }
 
   /** The first request without an answer, such as `patch`. */
   get unanswered(): CallVerb | undefined {
@@ -50,7 +45,7 @@ export class CallingClient implements PluginClient {
     const { stack } = new Error("a request");
     return new Promise<T>((resolve, reject) => {
       this.#waiting.set(id, { verb, stack, resolve: (value) => resolve(value as T), reject });
-      this.#pipe.write(`${JSON.stringify({ type: "call", id, verb, arguments: args })}\n`);
+      channel.send({ type: "call", id, verb, arguments: args as Readonly<Record<string, unknown>> });
     });
   }
 }
