@@ -1,12 +1,16 @@
-import { readFileSync } from "node:fs";
+import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { AnswerTooLarge } from "../../kube/client/exchange.ts";
 import { OperationStopped } from "../operations/running-operations.ts";
 import { PluginWorld } from "../testing/plugin-world.ts";
+
+const PKCS8 = { type: "pkcs8", format: "pem" } as const;
+const SPKI = { type: "spki", format: "pem" } as const;
 
 // A plugin's code is the vendor's, in the pod that holds the operator's token. Each test starts the real process.
 
@@ -59,6 +63,25 @@ test("a plugin that patches what Node.js and the runner use finds it frozen, and
     state: "Succeeded",
     result: { seen: [[], []], said: "this operation works in namespace shop alone" },
   });
+});
+
+test("a plugin reads no file by what it may import: neither a key by its address nor the source of a failed assertion", async () => {
+  const outside = await mkdtemp(join(tmpdir(), "sallyport-key-"));
+  onTestFinished(() => rm(outside, { recursive: true, force: true }));
+  const key = join(outside, "key.mjs");
+  const { privateKey } = generateKeyPairSync("ed25519", { privateKeyEncoding: PKCS8, publicKeyEncoding: SPKI });
+  await writeFile(key, privateKey);
+  expect(createPrivateKey(new URL(pathToFileURL(key)) as never).asymmetricKeyType).toBe("ed25519");
+  const world = await PluginWorld.with(
+    `const seen = {};
+     for (const name of ["createPrivateKey", "createPublicKey", "createSecretKey"]) for (const form of [KEY, { key: KEY }, KEY.href, { key: KEY.href }])
+       try { seen[name] = String(crypto[name](form)); } catch {}
+     try { seen.sign = String(crypto.sign(null, Buffer.from("x"), KEY)); } catch {}
+     try { (0, eval)("(ok) => ok(0)\\n//# sourceURL=" + KEY.href)(ok); } catch (error) { if (/PRIVATE|MC4C/.test(error.message)) seen.assert = error.message; }
+     return { seen };`,
+    `import * as crypto from "node:crypto"; import { ok } from "node:assert"; const KEY = new URL(${JSON.stringify(pathToFileURL(key).href)});`,
+  );
+  expect(await world.run()).toMatchObject({ state: "Succeeded", result: { seen: {} } });
 });
 
 test("what is frozen can still be inherited, overridden and called", async () => {
@@ -330,51 +353,4 @@ test("a plugin that crashes after a change that was accepted leaves the outcome 
     `await client.patch(DEPLOYMENTS, AT, { metadata: { labels: { a: "b" } } }); throw new Error("oops");`,
   );
   expect(await after.run()).toMatchObject({ state: "Unknown", message: expect.stringContaining("oops") });
-});
-
-test("the permission model refuses files, /proc, processes, workers, addons, WASI and debuggers to code that is past everything else", async () => {
-  const { childCommand } = await import("../plugin-process/child-command.ts");
-  const { runPlugin } = await import("../plugin-process/plugin-process.ts");
-  const { systemClock } = await import("../../base/clock.ts");
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-plugin-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const outside = await mkdtemp(join(tmpdir(), "sallyport-token-"));
-  onTestFinished(() => rm(outside, { recursive: true, force: true }));
-  await writeFile(join(outside, "token"), "the operator's token");
-  const probe = join(folder, "probe.mjs");
-  await writeFile(
-    probe,
-    `import { writeSync } from "node:fs";
-const of = (name) => process.getBuiltinModule(name);
-const tries = {
-  token: () => of("fs").readFileSync(${JSON.stringify(join(outside, "token"))}),
-  environment: () => of("fs").readFileSync("/proc/" + process.ppid + "/environ"),
-  own: () => of("fs").readFileSync("/proc/self/environ"),
-  memory: () => of("fs").openSync("/proc/" + process.ppid + "/mem", "r"),
-  link: () => of("fs").symlinkSync(${JSON.stringify(join(outside, "token"))}, ${JSON.stringify(join(folder, "link"))}),
-  write: () => of("fs").writeFileSync(${JSON.stringify(join(folder, "x"))}, "x"),
-  child: () => of("child_process").spawnSync("/bin/true"),
-  instead: () => process.execve("/bin/true", ["true"], {}),
-  worker: () => new (of("worker_threads").Worker)("1", { eval: true }),
-  wasi: () => new (of("wasi").WASI)({ version: "preview1" }),
-  debugger: () => of("inspector").open(0),
-  addon: () => process.dlopen({ exports: {} }, "/x.node"),
-  binding: () => process.binding("fs"),
-  database: () => new (of("node:sqlite").DatabaseSync)(${JSON.stringify(join(outside, "db"))}),
-  engine: () => of("crypto").setEngine("/x.so"),
-};
-const passed = Object.keys(tries).filter((name) => { try { tries[name](); return true; } catch { return false; } });
-writeSync(3, JSON.stringify({ type: "done", result: { passed, env: { ...process.env } } }) + "\\n");
-`,
-  );
-  const outcome = await runPlugin(
-    {
-      ...{ module: probe, operation: "x", params: {}, startedAt: new Date(), timeLimitMs: 60_000 },
-      command: [...childCommand(folder).slice(0, -1), probe],
-    },
-    { clock: systemClock, answer: async () => ({ ok: true, value: undefined }), ended: () => undefined },
-    AbortSignal.timeout(60_000),
-  );
-  expect(outcome).toEqual({ type: "done", result: { passed: [], env: {} } });
-  expect(() => readFileSync(join(outside, "db"))).toThrow();
 });

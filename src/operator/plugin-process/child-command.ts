@@ -36,8 +36,9 @@ export function childFiles(): ChildFiles {
 
 /**
  * How Node.js is started for a plugin. Its permission model then refuses files but these, processes, workers, addons, WASI and
- * the inspector. It knows nothing of the network, of signals to other processes, and of the database module, which opens
- * files past it (seen with Node.js 24.21): the module is switched off here, `lockdown.ts` takes the rest away.
+ * the inspector. It knows nothing of the network, of signals to other processes and their priority, of names and addresses of the
+ * machine, and of the database module, which opens files past it (seen with Node.js 24.21): the module is switched off here,
+ * `lockdown.ts` keeps the rest away from the plugin.
  */
 export function childCommand(folder: string): readonly string[] {
   const { child, readable } = childFiles();

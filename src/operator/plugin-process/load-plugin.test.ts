@@ -36,6 +36,25 @@ test.each([
   ["throws", `\nconst a = 1;\n  oops();`, { line: 3, column: 3 }, "oops is not defined"],
   ["throws what is no error", `throw "words";`, undefined, "words"],
   ["has an error without a stack", `throw Object.assign(new Error("words"), { stack: 5 });`, undefined, "words"],
+  [
+    "throws where nobody waits",
+    `setTimeout(() => {\n  throw new Error("late");\n});\nawait new Promise(() => undefined);`,
+    { line: 2, column: 9 },
+    "late",
+  ],
+  ["throws what cannot be shown", `throw { toString() { throw 1; } };`, undefined, "what cannot be shown"],
+  [
+    "throws an error that throws",
+    `throw Object.defineProperty(new Error(), "message", { get() { throw 1; } });`,
+    undefined,
+    "what cannot be shown",
+  ],
+  [
+    "rejects with what cannot be shown",
+    `Promise.reject({ get [Symbol.toPrimitive]() { throw 1; } }); await new Promise(() => undefined);`,
+    undefined,
+    "what cannot be shown",
+  ],
   ["reads a file", `import "node:fs";`, undefined, "a plugin may not import node:fs"],
 ])("a module that %s fails with its place", async (_, text, at, message) => {
   const failed = await loaded(text);

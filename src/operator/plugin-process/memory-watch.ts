@@ -32,10 +32,13 @@ export function watchMemory(
   };
 }
 
+/** With all that it has started: a boundary is a process or two of its own around the plugin's. */
 async function residentOf(pid: number): Promise<number | undefined> {
   try {
     const [, pages] = (await readFile(`/proc/${pid}/statm`, "utf8")).split(" ");
-    return Number(pages) * PAGE_BYTES;
+    const children = (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "")).match(/\d+/g) ?? [];
+    const theirs = await Promise.all(children.map((child) => residentOf(Number(child))));
+    return theirs.reduce<number>((sum, each = 0) => sum + each, Number(pages) * PAGE_BYTES);
   } catch {
     return undefined;
   }

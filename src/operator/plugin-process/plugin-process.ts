@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import { pathToFileURL } from "node:url";
 import type { Clock } from "../../base/clock.ts";
+import { type Boundary, programFiles, SYSTEM_PATH } from "./boundary.ts";
 import { PLUGIN_BOUNDS } from "./bounds.ts";
 import { childCommand, childFiles } from "./child-command.ts";
 import { Lines } from "./lines.ts";
@@ -35,6 +36,8 @@ export interface PluginRun {
   readonly verifies?: boolean;
   /** For tests: what Node.js runs in place of the program that loads the module. */
   readonly command?: readonly string[];
+  /** @default none: the operator's own pod */
+  readonly boundary?: Boundary | undefined;
 }
 
 export type CallAnswer =
@@ -71,9 +74,9 @@ export async function runPlugin(
   ports: PluginProcessPorts,
   signal: AbortSignal,
 ): Promise<PluginOutcome> {
-  const { module, operation, params, startedAt, timeLimitMs, verifies = true, command } = run;
+  const { module, operation, params, startedAt, timeLimitMs, verifies = true } = run;
   const order = { operation, params, startedAt: startedAt.toISOString(), timeLimitMs, verifies };
-  return await inProcess(module, command, { type: "run", ...filesOf(module), ...order }, ports, signal);
+  return await inProcess(run, { type: "run", ...filesOf(module), ...order }, ports, signal);
 }
 
 /**
@@ -84,28 +87,28 @@ export async function runPlugin(
  */
 export async function loadPlugin(
   module: string,
-  { clock }: Pick<PluginProcessPorts, "clock">,
+  { clock, boundary }: Pick<PluginProcessPorts, "clock"> & Pick<PluginRun, "boundary">,
   signal: AbortSignal,
 ): Promise<PluginOutcome> {
   const answer = async (): Promise<CallAnswer> => ({ ok: false, status: 400, message: "no operation runs yet" });
   const ports = { clock, answer, ended: () => undefined };
-  return await inProcess(module, undefined, { type: "load", ...filesOf(module) }, ports, signal);
+  return await inProcess({ module, boundary }, { type: "load", ...filesOf(module) }, ports, signal);
 }
 
 function filesOf(module: string): { readonly module: string; readonly api: string } {
   return { module: pathToFileURL(module).href, api: childFiles().api };
 }
 
+type Place = Pick<PluginRun, "module" | "command" | "boundary">;
+
 async function inProcess(
-  module: string,
-  command: readonly string[] | undefined,
+  place: Place,
   order: ToChild,
   ports: PluginProcessPorts,
   signal: AbortSignal,
 ): Promise<PluginOutcome> {
   signal.throwIfAborted();
-  const folder = dirname(module);
-  const child = start(folder, command ?? childCommand(folder));
+  const child = start(place);
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => child.pid === undefined && resolve());
@@ -142,10 +145,14 @@ async function reaped(exited: Promise<void>, clock: Clock): Promise<void> {
   cancel();
 }
 
-function start(folder: string, command: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, command, {
+function start({ module, command, boundary }: Place): ChildProcess {
+  const folder = dirname(module);
+  const node = [process.execPath, ...(command ?? childCommand(folder))];
+  const visible = (): readonly string[] => [...programFiles(), ...childFiles().readable, folder];
+  const [program = "", ...args] = boundary?.enclose(node, { visible: visible(), folder }) ?? node;
+  const child = spawn(program, args, {
     cwd: folder,
-    env: {},
+    env: boundary === undefined ? {} : { PATH: SYSTEM_PATH },
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     windowsHide: true,
   });

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -20,8 +20,23 @@ function namesThatNodeSets(): readonly string[] {
   return [...new Set(assigned.map(([, name = ""]) => name))].filter((name) => name !== "__proto__");
 }
 
+/** What Linux says of a descriptor of the process that runs a module; libuv lets none wait that it has made an object of. */
+function waits(module: string, descriptor: number): boolean {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(module)) continue;
+      const [, flags = ""] =
+        /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, "utf8")) ?? [];
+      return (Number.parseInt(flags, 8) & constants.O_NONBLOCK) === 0;
+    } catch {
+      // It has ended.
+    }
+  }
+  throw new Error("there is no such process");
+}
+
 /** @param run the body of the operation; `natives(roots)` lists what acts on the system among all that is reachable from there */
-async function ran(run: string, more = ""): Promise<unknown> {
+async function ran(run: string, more = "", asked = (_: string): unknown => undefined): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-reach-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const module = join(folder, "plugin.mjs");
@@ -40,7 +55,14 @@ export default { act: { async run(call) { const { client, clock } = call; ${run}
   );
   const outcome = await runPlugin(
     { module, operation: "act", params: {}, startedAt: new Date(), timeLimitMs: 120_000 },
-    { clock: systemClock, answer: async () => ({ ok: true, value: { some: "object" } }), ended: () => undefined },
+    {
+      clock: systemClock,
+      answer: async () => {
+        asked(folder);
+        return { ok: true, value: { some: "object" } };
+      },
+      ended: () => undefined,
+    },
     AbortSignal.timeout(120_000),
   );
   return outcome.type === "done" ? outcome.result : outcome;
@@ -86,6 +108,17 @@ test("no handle, and no function of the system's, is reachable from globals, imp
       (function* () {})(), (async function* () {})(), new Intl.Segmenter().segment("a")[Symbol.iterator](), structuredClone({ a: new Map([[1, new Error("x")]]) })]) };`);
   expect(found).toEqual({ found: [] });
 });
+
+test.skipIf(process.platform !== "linux")(
+  "libuv has made no object of the process's output and pipe, used or not",
+  async () => {
+    const seen: boolean[] = [];
+    await ran(`console.log("x"); console.error("y"); await client.get(MAPS, AT); return {};`, "", (folder) =>
+      seen.push(waits(folder, 1), waits(folder, 2), waits(folder, 3)),
+    );
+    expect(seen).toEqual([true, true, true]);
+  },
+);
 
 test("all that globals and imports lead to is frozen, but the global object for names of the plugin's own", async () => {
   const found = await ran(

@@ -7,6 +7,7 @@ import { isRecord } from "../../../base/is-record.ts";
 import { loadPlugin, type PluginOutcome } from "../../../operator/plugin-process/plugin-process.ts";
 import { MODULE_FILE } from "../../../plugins/metadata.ts";
 import { moduleProblems, placeOfEntry } from "./module-check.ts";
+import type { ChooseBoundary } from "./plugin-boundary.ts";
 import type { Problem } from "./problem.ts";
 
 /** A module that needs longer computes something: it would do so in each run of the operator. */
@@ -18,22 +19,27 @@ export interface CheckedModule {
   readonly verifying: ReadonlySet<string>;
 }
 
+export interface Loading {
+  readonly clock: Clock;
+  readonly boundary: ChooseBoundary;
+}
+
 /**
  * Reads the module, and, where nothing is wrong with its text, loads it in the locked-down process in which the operator runs it,
- * within the same bounds of memory.
+ * within the same bounds of memory, and in the boundary of this machine.
  *
  * @param operations that plugin.yaml declares; undefined when it cannot be read
  */
 export async function checkModule(
   text: string,
   operations: readonly string[] | undefined,
-  clock: Clock,
+  { clock, boundary }: Loading,
   signal: AbortSignal,
 ): Promise<CheckedModule> {
   const problems = moduleProblems(text, operations);
   if (problems.length > 0) return { problems, verifying: new Set() };
-  const load = (file: string) =>
-    withDeadline(clock, LOAD_LIMIT_MS, signal, (until) => loadPlugin(file, { clock }, until));
+  const within = { clock, boundary: await boundary() };
+  const load = (file: string) => withDeadline(clock, LOAD_LIMIT_MS, signal, (until) => loadPlugin(file, within, until));
   try {
     return judged(await inFolderOfItsOwn(text, load), text, operations ?? []);
   } catch (error) {

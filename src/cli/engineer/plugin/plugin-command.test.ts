@@ -46,11 +46,19 @@ describe("sallyport plugin init and check", () => {
     expect(await type(["init", to])).toMatchObject({ code: 1, error: expect.stringContaining("is not empty") });
   });
 
-  it("finds no problem in the example", async () => {
+  it("finds no problem in the example, and says what was between its code and the machine", async () => {
     expect(await type(["check", EXAMPLE])).toMatchObject({
       code: 0,
       out: "log-level 1.0.0: 2 operations: no problem\n",
+      error: expect.stringMatching(
+        /^(plugin\.mjs runs in Linux namespaces of its own \((bwrap|unshare)\)|WARNING: plugin\.mjs runs without a boundary of the operating system)[^\n]*\n$/,
+      ),
     });
+  });
+
+  it("says nothing of a boundary where no code has run", async () => {
+    const to = await changed("not-run", { "plugin.mjs": [["export default", "import 'node:fs';\nexport default"]] });
+    expect(await type(["check", to])).toMatchObject({ code: 1, error: "" });
   });
 
   it("says each problem with its place in the file", async () => {

@@ -9,6 +9,8 @@ import { EXIT_CODES } from "../exit-codes.ts";
 import { type Flags, SESSION_FLAGS, type Typed, typedOf } from "../typed.ts";
 import { bundleOf, readBundle } from "./bundle-file.ts";
 import { chartValues, chartValuesText } from "./chart-values.ts";
+import type { Loading } from "./module-loading.ts";
+import { boundaryOf } from "./plugin-boundary.ts";
 import { readPluginFolder } from "./plugin-folder.ts";
 import { PLUGIN_SUMMARY, pluginHelp } from "./plugin-help.ts";
 import { problemLine, problemLines } from "./problem.ts";
@@ -72,8 +74,8 @@ async function init({ words: [folder = ""], format, surroundings: { out } }: Ord
 
 async function check({ words, format, surroundings }: Order, signal: AbortSignal): Promise<number> {
   const [folder = ""] = words;
-  const { out, clock } = surroundings;
-  const { metadata, problems } = await readPluginFolder(folder, clock, signal);
+  const { out } = surroundings;
+  const { metadata, problems } = await readPluginFolder(folder, loadingOf(surroundings), signal);
   if (format !== "table") out(await render({ ok: problems.length === 0, problems }, format));
   else if (metadata !== undefined && problems.length === 0) out(textOf([`${titleOf(metadata)}: no problem`]));
   else out(textOf([...problems.map(problemLine), counted(problems.length, "problem")]));
@@ -84,16 +86,20 @@ function titleOf({ name, version, operations }: PluginMetadata): string {
   return `${name} ${version}: ${counted(operations.length, "operation")}`;
 }
 
+function loadingOf({ clock, error }: Surroundings): Loading {
+  return { clock, boundary: boundaryOf((line) => error(textOf([line]))) };
+}
+
 /** @throws FriendlyError with all problems, each with its place */
-async function sound(folder: string, { clock }: Surroundings, signal: AbortSignal) {
-  const { metadata, problems, ...read } = await readPluginFolder(folder, clock, signal);
+async function sound(folder: string, loading: Loading, signal: AbortSignal) {
+  const { metadata, problems, ...read } = await readPluginFolder(folder, loading, signal);
   if (metadata !== undefined && problems.length === 0) return { metadata, ...read };
   throw new FriendlyError(`${folder} does not pass its check:${problemLines(problems)}`);
 }
 
 async function pack(typed: Order, signal: AbortSignal): Promise<number> {
   const [folder = ""] = typed.words;
-  const { metadata, module } = await sound(folder, typed.surroundings, signal);
+  const { metadata, module } = await sound(folder, loadingOf(typed.surroundings), signal);
   const bytes = bundleOf(metadata, module);
   const { name, version } = metadata;
   const file = typed.text("out") ?? `${name}-${version}.zip`;
@@ -114,7 +120,8 @@ async function values({ words: [file = ""], format, surroundings: { out } }: Ord
 async function test(typed: Order, signal: AbortSignal): Promise<number> {
   const [folder = "", name = ""] = typed.words;
   const { surroundings, format } = typed;
-  const { metadata, module, verifying } = await sound(folder, surroundings, signal);
+  const loading = loadingOf(surroundings);
+  const { metadata, module, verifying } = await sound(folder, loading, signal);
   const operation = metadata.operations.find((each) => each.name === name);
   if (operation === undefined) {
     const names = metadata.operations.map((each) => each.name).join(", ");
@@ -133,7 +140,7 @@ async function test(typed: Order, signal: AbortSignal): Promise<number> {
   const apply = typed.has("apply");
   const tell = (line: string): void => surroundings.error(textOf([`${apply ? "" : "dry run: "}${line}`]));
   const verifies = verifying.has(name) && (apply || operation.tier === "read-only");
-  const trial = { operation, module, params, apply, verifies, clock: surroundings.clock, tell };
+  const trial = { operation, module, params, apply, verifies, ...loading, tell };
   const done = await runTrial(trial, { kubeconfig, context: typed.text("context") }, signal);
   if (done.dropped.length > 0) {
     tell(`dropped, as plugin.yaml does not declare them in result: ${done.dropped.join(", ")}`);
@@ -147,7 +154,14 @@ async function upload(typed: Order, signal: AbortSignal): Promise<number> {
   const [file = ""] = typed.words;
   const flags = { profile: typed.text("profile"), workspace: typed.text("workspace") };
   const { uploadPlugin } = await import("./upload.ts");
-  const answer = await uploadPlugin(file, typed.text("project"), flags, typed.surroundings, signal);
+  const answer = await uploadPlugin(
+    file,
+    typed.text("project"),
+    flags,
+    typed.surroundings,
+    loadingOf(typed.surroundings),
+    signal,
+  );
   typed.surroundings.out(await render(answer, typed.format));
   return EXIT_CODES.done.code;
 }

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import type { Clock } from "../../../base/clock.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import {
   MAX_METADATA_BYTES,
@@ -12,6 +11,7 @@ import {
 } from "../../../plugins/metadata.ts";
 import { MAX_MODULE_BYTES } from "../../../plugins/module-imports.ts";
 import { FriendlyError } from "../../kernel/command.ts";
+import type { Loading } from "./module-loading.ts";
 import type { Place, Problem } from "./problem.ts";
 import { resourceIssues } from "./resource-names.ts";
 
@@ -29,12 +29,12 @@ export interface PluginFolder {
 }
 
 /** Reads both files, and loads the module. @throws FriendlyError when a file is missing or too large */
-export async function readPluginFolder(folder: string, clock: Clock, signal: AbortSignal): Promise<PluginFolder> {
+export async function readPluginFolder(folder: string, loading: Loading, signal: AbortSignal): Promise<PluginFolder> {
   const text = await textOf(join(folder, SOURCE_FILE), MAX_METADATA_BYTES);
   const module = await textOf(join(folder, MODULE_FILE), MAX_MODULE_BYTES);
   const source = readSource(text);
   const { checkModule } = await import("./module-loading.ts");
-  const { verifying, problems } = await checkModule(module, source.names, clock, signal);
+  const { verifying, problems } = await checkModule(module, source.names, loading, signal);
   return { metadata: source.metadata, module, verifying, problems: [...source.problems, ...problems] };
 }
 

@@ -16,6 +16,7 @@ ${FORMAT}
 
 Reads plugin.yaml (shape, rules, schemas of params) and plugin.mjs (its imports, and an operation for each that plugin.yaml
 declares), loads plugin.mjs in a locked-down process as the operator does, and says each problem with its place. No operation is run.
+On Linux the process runs in namespaces of its own where bwrap or unshare can make them; stderr says which, or warns that there are none.
 Exit code 1: there are problems.
 
 ${FORMAT}
@@ -37,7 +38,7 @@ Prints the values with which a customer's chart lets the plugin's operations run
 
 Checks, then runs one operation against the API server of your own kubeconfig, with your rights, narrowed to the operation's
 rules and to what a customer's admission policies let a plugin change, and says each request. Changes are sent as a dry run
-(dryRun=All). The code runs in a process of its own, as in the operator: without files, network and environment.
+(dryRun=All). The code runs in a process of its own, as in the operator: without files, network and environment, and as for check.
 
   --params NAME=VALUE   once for each param; a text where the schema says so, else JSON
   -n, --namespace NAME  the param namespace

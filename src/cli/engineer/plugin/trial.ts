@@ -1,5 +1,4 @@
 import { access } from "node:fs/promises";
-import type { Clock } from "../../../base/clock.ts";
 import { DeadlineError, withDeadline } from "../../../base/deadline.ts";
 import type { Environment } from "../../../base/settings.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
@@ -17,10 +16,10 @@ import { MODULE_FILE, type PluginOperation } from "../../../plugins/metadata.ts"
 import { FriendlyError } from "../../kernel/command.ts";
 import { kubeconfigPaths } from "../../kernel/kubeconfig-paths.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
-import { inFolderOfItsOwn } from "./module-loading.ts";
+import { inFolderOfItsOwn, type Loading } from "./module-loading.ts";
 import { TRIAL_MANAGER, TrialClient } from "./trial-client.ts";
 
-export interface Trial {
+export interface Trial extends Loading {
   readonly operation: PluginOperation;
   /** The text of its code. */
   readonly module: string;
@@ -28,7 +27,6 @@ export interface Trial {
   readonly apply: boolean;
   /** False: a dry run has changed nothing that could be read back. */
   readonly verifies: boolean;
-  readonly clock: Clock;
   readonly tell: (line: string) => void;
 }
 
@@ -75,6 +73,7 @@ export async function runTrial(
 
 async function run(trial: Trial, module: string, connection: Connection, signal: AbortSignal): Promise<TrialResult> {
   const { operation, params, apply, verifies, clock, tell } = trial;
+  const boundary = await trial.boundary();
   const client = new TrialClient(connection, { apply, tell }, { clock });
   const place = String(params.namespace);
   const calls = new PluginCalls({ client, effect: new Effect(), rules: operation.rules, place });
@@ -85,7 +84,15 @@ async function run(trial: Trial, module: string, connection: Connection, signal:
     return answered;
   };
   const timeLimitMs = operation.timeLimitSeconds * 1_000;
-  const order = { module, operation: operation.name, params, startedAt: clock.wallNow(), timeLimitMs, verifies };
+  const order = {
+    module,
+    operation: operation.name,
+    params,
+    startedAt: clock.wallNow(),
+    timeLimitMs,
+    verifies,
+    boundary,
+  };
   let outcome: PluginOutcome;
   try {
     const ports = { clock, answer, ended: (noise: Noise) => tellNoise(noise, tell) };

@@ -3,7 +3,7 @@ import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import type { SessionFlags } from "../session.ts";
 import { type Bundle, readBundle } from "./bundle-file.ts";
-import { checkModule } from "./module-loading.ts";
+import { checkModule, type Loading } from "./module-loading.ts";
 import { problemLines } from "./problem.ts";
 
 const TELL_EACH_MS = 1_000;
@@ -14,11 +14,12 @@ export async function uploadPlugin(
   project: string | undefined,
   flags: SessionFlags,
   surroundings: Surroundings,
+  loading: Loading,
   signal: AbortSignal,
 ): Promise<unknown> {
   const bundle = await readBundle(file);
   const names = bundle.metadata.operations.map(({ name }) => name);
-  const { problems } = await checkModule(bundle.module, names, surroundings.clock, signal);
+  const { problems } = await checkModule(bundle.module, names, loading, signal);
   if (problems.length > 0) throw new FriendlyError(`${file} does not pass its check:${problemLines(problems)}`);
   return await signedIn(surroundings, flags, signal, (call) => upload(bundle, project, call, surroundings, signal));
 }

@@ -1,4 +1,4 @@
-import { deserialize, serialize } from "node:v8";
+import { deserialize, getHeapStatistics, serialize } from "node:v8";
 import { NODE_MODULES } from "../../../plugins/module-imports.ts";
 import { channel } from "./channel.ts";
 import { freezeReachable } from "./freeze.ts";
@@ -7,14 +7,15 @@ import { freezeReachable } from "./freeze.ts";
  * Takes away what Node's permission model does not limit: signals to other processes (the operator has the same user),
  * built-in modules without an import, and what opens connections. This process has no socket, pipe or stream of Node's, and all that
  * the plugin can reach is frozen, so that it cannot make Node's own code hand it such an object. It is no wall against code that
- * breaks Node.js itself: token and files are kept from the process in other ways.
+ * breaks Node.js itself: a boundary of the operating system is, or the operator's pod.
  */
 export async function lockDown(): Promise<void> {
   const own = globalThis as unknown as Record<string, unknown>;
   for (const name of NETWORK) delete own[name];
+  // Before the modules are loaded: one of them looks whether the output has colours, which would open it.
+  for (const name of ["stdin", "stdout", "stderr"]) takeFrom(process, name);
   const modules: unknown[] = await Promise.all(NODE_MODULES.map((name) => import(name)));
   const { version, versions, platform, arch, hrtime, nextTick } = process;
-  const memoryUsage = process.memoryUsage.bind(process);
   const harmless = {
     version,
     versions,
@@ -22,7 +23,7 @@ export async function lockDown(): Promise<void> {
     arch,
     hrtime,
     nextTick,
-    memoryUsage,
+    memoryUsage: memoryUsage.bind(undefined, process.memoryUsage.bind(process)),
     env: {},
     argv: [],
     execArgv: [],
@@ -33,6 +34,16 @@ export async function lockDown(): Promise<void> {
   // Node's own hands objects over to another thread, with ports.
   replace("structuredClone", (value: unknown): unknown => deserialize(serialize(value)));
   freezeReachable([globalThis, modules]);
+}
+
+/** Inside of a boundary there is no `/proc`, where Node.js reads the first number. */
+function memoryUsage(ofProcess: () => NodeJS.MemoryUsage): NodeJS.MemoryUsage {
+  try {
+    return ofProcess();
+  } catch {
+    const { total_heap_size: heapTotal, used_heap_size: heapUsed, external_memory: external } = getHeapStatistics();
+    return { rss: heapTotal + external, heapTotal, heapUsed, external, arrayBuffers: 0 };
+  }
 }
 
 /** Of the true `process`: what Node's own code goes on to use, and none of which reaches another process, a file or a module. */

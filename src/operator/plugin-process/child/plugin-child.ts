@@ -1,7 +1,7 @@
 import { isRecord } from "../../../base/is-record.ts";
 import { redactText } from "../../../crds/redact.ts";
 import type { Operation, PluginClock } from "../../../plugin-api/index.ts";
-import type { ToChild } from "../messages.ts";
+import type { FromChild, ToChild } from "../messages.ts";
 import { channel } from "./channel.ts";
 import { limitImports } from "./imports.ts";
 import { lockDown } from "./lockdown.ts";
@@ -29,12 +29,7 @@ type RunOrder = Extract<ToChild, { type: "run" }>;
 type Order = RunOrder | Extract<ToChild, { type: "load" }>;
 
 async function obey(order: Order): Promise<void> {
-  const fail = (error: unknown): void => {
-    const how = error instanceof Error && error.name === "OperationError" ? "said" : "crashed";
-    const message = String(error instanceof Error ? error.message : error).slice(0, 4_096);
-    const at = placeOf(error, order.module);
-    channel.send({ type: "failed", how, message, ...(at !== undefined && { at }) });
-  };
+  const fail = (error: unknown): void => channel.send(failureOf(error, order.module));
   // Of a request without `await`, or of a timer: Node.js would end the process, and nothing would say why.
   process.on("unhandledRejection", fail);
   process.on("uncaughtException", fail);
@@ -47,6 +42,18 @@ async function obey(order: Order): Promise<void> {
     channel.send({ type: "done", result: await done });
   } catch (error) {
     fail(error);
+  }
+}
+
+function failureOf(error: unknown, module: string): Extract<FromChild, { type: "failed" }> {
+  try {
+    const how = error instanceof Error && error.name === "OperationError" ? "said" : "crashed";
+    const message = String(error instanceof Error ? error.message : error).slice(0, 4_096);
+    const at = placeOf(error, module);
+    return { type: "failed", how, message, ...(at !== undefined && { at }) };
+  } catch {
+    // The plugin's own code runs when what it has thrown is read. An error from here would end this process, which would wait for its last read first.
+    return { type: "failed", how: "crashed", message: "it threw what cannot be shown" };
   }
 }
 
