@@ -209,6 +209,8 @@ onEachDatabase(
         return (await world.call("POST", "/v1/deployments", { key, body })).body.deployment.id;
       };
       const models = await create("models", "models");
+      const { desiredReleaseId } = (await site.call("GET", `/v1/deployments/${models}`)).body;
+      expect(desiredReleaseId).toBeNull();
       const items = async () => (await info(key)).body.setupItems;
       await site.report(models, "running");
       expect(await items()).toMatchObject([

@@ -7,19 +7,20 @@ import type {
 } from "../../../contract/deployment-portal/deployment-info.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { shown } from "../../kernel/tenancy/stored-error.ts";
 import { PURPOSE_OF } from "../deployments/create/create.ts";
 import { connectivityOf } from "../deployments/read/record.ts";
-import { itemStatus } from "../gateways/item-status.ts";
+import { itemStatus, PROVIDED_TYPE } from "../gateways/item-status.ts";
 import { availableModels } from "./model-availability.ts";
 
 /** The columns of a deployment that the setup items use. */
 export type ItemDeployment = Pick<
   DeploymentRow,
   "id" | "purpose" | "status" | "error" | "last_heartbeat_at" | "setup_metadata"
-> & { readonly unhealthy: boolean };
+> & { readonly unhealthy: boolean; readonly provides: boolean };
 
 /** The group's deployments, newest first, deleted ones last. */
 export async function deploymentsOfGroup(db: Db, groupId: string, now: Date): Promise<readonly ItemDeployment[]> {
@@ -33,6 +34,13 @@ export async function deploymentsOfGroup(db: Db, groupId: string, now: Date): Pr
         where h.deployment_id = d.id and h.observed_at >= ${freshSince}
           and h.body #>> '{data,data,status,health}' = 'unhealthy'
       )`.as("unhealthy"),
+    )
+    .select(
+      sql<boolean>`d.purpose = 'application' or exists (
+        select from live_heartbeats h
+        where h.deployment_id = d.id and h.observed_at >= ${freshSince}
+          and h.resource_type = ${json(PROVIDED_TYPE)} ->> d.purpose
+      )`.as("provides"),
     )
     .where("d.deployment_group_id", "=", groupId)
     .orderBy((eb) => eb("d.status", "=", "deleted"))
@@ -85,6 +93,7 @@ function statusOf(item: SetupItem, deployment: ItemDeployment | undefined, conte
     deployment && {
       status: deployment.status,
       unhealthy: deployment.unhealthy,
+      provides: deployment.provides,
       connectivity: connectivityOf(deployment.last_heartbeat_at, context.now),
     },
   );

@@ -4,11 +4,17 @@ import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite } from "../deployments/testing/site.ts";
 import { type ItemDeployment, itemStatus } from "./item-status.ts";
 
-const told = (status: ItemDeployment["status"], connectivity: ItemDeployment["connectivity"], unhealthy = false) => ({
-  status,
-  connectivity,
-  unhealthy,
-});
+const told = (
+  status: ItemDeployment["status"],
+  connectivity: ItemDeployment["connectivity"],
+  unhealthy = false,
+  provides = true,
+) => ({ status, connectivity, unhealthy, provides });
+
+const HEALTHY = {
+  ...{ health: "healthy", lifecycle: "running", message: "", partial: false, stale: false },
+  collectionIssues: [],
+};
 
 describe("the status of a group's item", () => {
   it.each<[ItemDeployment | undefined, ItemStatus]>([
@@ -25,6 +31,8 @@ describe("the status of a group's item", () => {
     [told("teardown-failed", "never"), "needs-attention"],
     [told("running", "never"), "verifying"],
     [told("running", "online"), "connected"],
+    [told("running", "online", false, false), "verifying"],
+    [told("running", "online", true, false), "needs-attention"],
     [told("running", "online", true), "needs-attention"],
     [told("running", "stale"), "needs-attention"],
     [told("provisioning-failed", "online"), "needs-attention"],
@@ -53,6 +61,15 @@ onEachDatabase("gateways", (world) => {
     await db.updateTable("deployments").set({ purpose: "ai" }).where("id", "=", id).execute();
     expect((await overview("ai")).projects).toMatchObject([{ state: "setup-in-progress", settingUpCustomers: 1 }]);
     await site.report(id, "running");
+    // Nothing says yet that there is a model.
+    expect((await overview("ai")).projects).toMatchObject([{ state: "setup-in-progress", settingUpCustomers: 1 }]);
+    const heartbeat = {
+      ...{ resourceId: "models", resourceType: "ai", controllerPlatform: "kubernetes", backend: "external" },
+      ...{ observedAt: world.clock.wallNow().toISOString(), raw: [] },
+      data: { resourceType: "ai", data: { status: HEALTHY, backend: "external", name: "models" } },
+    };
+    const answer = await site.report(id, "running", { resourceHeartbeats: [heartbeat] });
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
     expect(await overview("ai")).toMatchObject({
       summary: { gatewayProjects: 1, activeProjects: 1, connectedCustomers: 1 },
       projects: [{ state: "active", connectedCustomers: 1 }],

@@ -7,7 +7,17 @@ export interface ItemDeployment {
   readonly connectivity: "online" | "stale" | "never";
   /** A fresh report says that one of its resources is unhealthy. */
   readonly unhealthy: boolean;
+  /** A fresh report has a resource of the item's kind. An application needs none. */
+  readonly provides: boolean;
 }
+
+/** By a deployment's purpose the type of resource that shows that the customer provides it. */
+export const PROVIDED_TYPE = {
+  ai: "ai",
+  encryption: "vault",
+  storage: "storage",
+  "container-registry": "artifact-registry",
+} as const;
 
 const BEING_DELETED: readonly DeploymentStatus[] = ["delete-pending", "deleting", "teardown-required", "deleted"];
 
@@ -17,7 +27,7 @@ const BEING_DELETED: readonly DeploymentStatus[] = ["delete-pending", "deleting"
  */
 export function itemStatus(deployment: ItemDeployment | undefined): ItemStatus {
   if (deployment === undefined) return "not-started";
-  const { status, connectivity, unhealthy } = deployment;
+  const { status, connectivity, unhealthy, provides } = deployment;
   const connected = connectivity !== "never";
   if (BEING_DELETED.includes(status)) return connected ? "revoked" : "not-started";
   const ill = connectivity === "stale" || unhealthy;
@@ -36,7 +46,8 @@ export function itemStatus(deployment: ItemDeployment | undefined): ItemStatus {
       return connected && ill ? "needs-attention" : "applying";
     case "running":
       if (!connected) return "verifying";
-      return ill ? "needs-attention" : "connected";
+      if (ill) return "needs-attention";
+      return provides ? "connected" : "verifying";
     default:
       return "needs-attention";
   }

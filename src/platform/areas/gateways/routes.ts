@@ -58,9 +58,9 @@ function projectOf(groups: readonly GatewayRow[], capability: string, now: Date)
   return { id: first.project_id, name: first.project_name, state: stateOf(counts, enabled), ...counts };
 }
 
-function statusOf({ status, last_heartbeat_at, unhealthy }: GatewayRow, now: Date): ItemStatus {
+function statusOf({ status, last_heartbeat_at, unhealthy, provides }: GatewayRow, now: Date): ItemStatus {
   if (status === null) return itemStatus(undefined);
-  return itemStatus({ status, unhealthy, connectivity: connectivityOf(last_heartbeat_at, now) });
+  return itemStatus({ status, unhealthy, provides, connectivity: connectivityOf(last_heartbeat_at, now) });
 }
 
 type Counts = Omit<GatewayProject, "id" | "name" | "state">;

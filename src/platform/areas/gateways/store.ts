@@ -4,6 +4,7 @@ import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.t
 import type { Db } from "../../database/db.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
+import { PROVIDED_TYPE } from "./item-status.ts";
 
 export interface GatewayRow {
   readonly project_id: string;
@@ -13,6 +14,7 @@ export interface GatewayRow {
   readonly status: DeploymentStatus | null;
   readonly last_heartbeat_at: Date | null;
   readonly unhealthy: boolean;
+  readonly provides: boolean;
 }
 
 /**
@@ -32,7 +34,11 @@ export async function gatewayRows(
         select from live_heartbeats h
         where h.deployment_id = d.id and h.observed_at >= ${freshSince}
           and h.body #>> '{data,data,status,health}' = 'unhealthy'
-      ) as unhealthy
+      ) as unhealthy,
+      exists (
+        select from live_heartbeats h
+        where h.deployment_id = d.id and h.observed_at >= ${freshSince} and h.resource_type = ${PROVIDED_TYPE[purpose]}
+      ) as provides
     from projects p
     left join deployment_groups g on g.project_id = p.id
     left join lateral (

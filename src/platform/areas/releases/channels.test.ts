@@ -126,7 +126,12 @@ onEachDatabase("release channels", (world) => {
     await site.report(id("updating"), "updating");
     await site.call("POST", `/v1/deployments/${id("pinned")}/pin-release`, { body: { releaseId: one } });
     await site.call("DELETE", `/v1/deployments/${id("ending")}`);
+    const bucket = await site.deploy("bucket", { setupItem: "bucket" });
     const two = await release(site, { channel: "production" });
+    // Only an application has a release.
+    expect(await read(site, bucket)).toMatchObject({ desiredReleaseId: null, currentReleaseId: null });
+    const pin = await site.call("POST", `/v1/deployments/${bucket}/pin-release`, { body: { releaseId: two } });
+    expect(pin.body).toMatchObject({ code: "RELEASE_NOT_DEPLOYABLE", message: "only an application has a release" });
     expect(await read(site, id("pending"))).toMatchObject({ status: "pending", desiredReleaseId: two });
     expect(await read(site, id("running"))).toMatchObject({
       status: "update-pending",

@@ -119,6 +119,7 @@ async function insert(
   if ((await countDeployments(db, group.id)) >= group.max_deployments)
     throw new PlatformError("MAX_DEPLOYMENTS_REACHED");
   const owner = {
+    purpose: PURPOSE_OF[body.setupItem ?? "deployment"],
     workspace_id: group.workspace_id,
     project_id: group.project_id,
     deployment_group_id: group.id,
@@ -191,7 +192,6 @@ function columnsOf(body: CreateBody) {
   return {
     name: body.name,
     region: regionOf(body.environmentInfo ?? null) ?? settings.kubernetes?.cluster?.cloud?.region ?? null,
-    purpose: PURPOSE_OF[body.setupItem ?? "deployment"],
     deployment_model: settings.deploymentModel ?? usualModel(body.platform),
     status: "pending" as const,
     retry_requested: false,

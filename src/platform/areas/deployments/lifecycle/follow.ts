@@ -7,7 +7,7 @@ import { newRelease } from "./new-release.ts";
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
 
 /**
- * Gives the channel's new `release` to its followers: every live deployment without a pin whose platform the release
+ * Gives the channel's new `release` to its followers: every live application without a pin whose platform the release
  * supports (§5.4). Deployments that are being deleted or have failed for good stay unchanged.
  */
 export async function retargetFollowers(
@@ -20,6 +20,7 @@ export async function retargetFollowers(
     .selectFrom("deployments")
     .selectAll()
     .where("project_id", "=", release.project_id)
+    .where("purpose", "=", "application")
     .where("release_channel", "=", channel.name)
     .where("pinned_release_id", "is", null)
     .where("status", "<>", "deleted")
