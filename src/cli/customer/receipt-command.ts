@@ -1,11 +1,11 @@
-import { open } from "node:fs/promises";
 import { canonicalJson } from "../../crds/canonical-digest.ts";
 import { objectName } from "../../crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
 import { type DigestedReceipt, isSettled, linkedReceipt } from "../../crds/receipt.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
-import { escaped, formatOf, render, textOf } from "../kernel/output.ts";
+import { givenBytes, textOf } from "../kernel/given/given-file.ts";
+import { escaped, formatOf, render, textOf as linesText } from "../kernel/output.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 import { grantNamed } from "./grants.ts";
 import { listed } from "./requests.ts";
@@ -133,33 +133,15 @@ async function verified(
   let left = MAX_BYTES;
   const found = [];
   for (const name of files) {
-    const bytes = await bytesIn(name, left);
+    const bytes = await givenBytes(name, left);
     left -= bytes.length;
-    for (const document of documentsIn(bytes.toString("utf8"), name)) found.push(document);
+    for (const document of documentsIn(textOf(name, bytes), name)) found.push(document);
     if (found.length > MAX_DOCUMENTS)
       throw new FriendlyError(`more than ${MAX_DOCUMENTS} receipts; verify fewer at once`);
   }
   const verdict = verdictOn(found, head);
-  process.stdout.write(output === undefined ? textOf(verdictLines(verdict)) : await render(verdict, formatOf(output)));
+  process.stdout.write(
+    output === undefined ? linesText(verdictLines(verdict)) : await render(verdict, formatOf(output)),
+  );
   return verdict.holds ? CODES.done : CODES.failed;
-}
-
-async function bytesIn(name: string, most: number): Promise<Buffer> {
-  const file = name === "-" ? undefined : await opened(name);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of file?.createReadStream() ?? process.stdin) {
-    size += chunk.length;
-    if (size > most) throw new FriendlyError(`${name}: more than ${MAX_BYTES} bytes; verify fewer files at once`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-async function opened(name: string) {
-  try {
-    return await open(name);
-  } catch (error) {
-    throw new FriendlyError(`${name} cannot be read`, { cause: error });
-  }
 }

@@ -59,7 +59,8 @@ export function documentsIn(text: string, name: string): readonly Found[] {
   for (const [index, line] of text.split("\n", MAX_DOCUMENTS + 1).entries()) {
     // Of lines beyond the most none goes unseen, also when those before it are empty.
     if (line.trim() === "" && index < MAX_DOCUMENTS) continue;
-    const value = parsed(line);
+    // Files that were put together have the mark of each.
+    const value = parsed(line.replace(/^\uFEFF/, ""));
     found.push({ where: `${name}:${index + 1}`, value });
     if (value === undefined) unread += 1;
     if (unread > MAX_PROBLEMS) break;

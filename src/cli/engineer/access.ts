@@ -95,8 +95,14 @@ async function request(
 ): Promise<number> {
   const given = verbArguments("access request", verb.flags, args);
   const values = await callValues(verb, given, () => surroundings.readInput());
-  const body = planOf(values.body as Readonly<Record<string, unknown>>);
+  const fields = values.body as Readonly<Record<string, unknown>>;
+  planOf(fields);
   return signedIn(surroundings, given, signal, async (call) => {
+    const { fitParams, schemaOf } = await import("./params/fitted-params.ts");
+    const schema = () =>
+      schemaOf(String(fields.command), () => projectOf(fields.deploymentId, call, signal), call, signal);
+    const params = await fitParams(fields.params, values.words?.params, schema);
+    const body = planOf({ ...fields, ...(params !== undefined && { params }) });
     const { id } = (await call(verb.area, "create", { ...values, body }, signal)) as AccessRequestWithApproval;
     const acceptStale = given.texts[ACCEPT_STALE.name]?.[0] === "true";
     const queue: CallValues = { ...byId(id), body: acceptStale ? { acceptStale } : undefined };
@@ -110,6 +116,11 @@ async function request(
     }
     return followed(id, call, given, surroundings, signal);
   });
+}
+
+async function projectOf(deploymentId: unknown, call: CallRoute, signal: AbortSignal): Promise<string> {
+  const { projectId } = (await call("deployments", "get", byId(String(deploymentId)), signal)) as Deployment;
+  return projectId;
 }
 
 /** The request's fields as the API has them. @throws UsageError without a plan */

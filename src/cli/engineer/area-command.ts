@@ -119,7 +119,7 @@ async function runVerb(
   if (given.watch && verb.route.method !== "GET") throw new UsageError("--watch is for what only reads");
   const typed = await callValues(verb, given, () => surroundings.readInput());
   await signedIn(surroundings, given, signal, async (call) => {
-    const values = await inOwnWorkspace(verb, typed, call, signal);
+    const values = await withParams(verb, await inOwnWorkspace(verb, typed, call, signal), call, signal);
     const read = async (): Promise<string> => {
       const answer = given.all
         ? await allPages(verb, values, call, signal)
@@ -130,6 +130,19 @@ async function runVerb(
     if (given.watch) await watch(read, surroundings, signal);
     else surroundings.out(await read());
   });
+}
+
+/** `operations invoke` names the operation, whose schema says of which kind each param is. */
+async function withParams(verb: Verb, values: CallValues, call: CallRoute, signal: AbortSignal): Promise<CallValues> {
+  if (verb.area !== "operations" || verb.name !== "invoke" || values.words?.params === undefined) return values;
+  const { fitParams, schemaOf } = await import("./params/fitted-params.ts");
+  const { plugin, operation, params } = values.body as Readonly<Record<string, unknown>>;
+  const project = async () => values.query.project as string | undefined;
+  const schema = () => schemaOf(`${plugin}/${operation}`, project, call, signal);
+  return {
+    ...values,
+    body: { ...(values.body as object), params: await fitParams(params, values.words.params, schema) },
+  };
 }
 
 /** Without a typed workspace id, takes the workspace in which the credential acts. */

@@ -1,6 +1,7 @@
 import { systemClock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
 import { FriendlyError } from "../kernel/command.ts";
+import { givenText } from "../kernel/given/given-file.ts";
 import type { Surroundings, ToolAnswer } from "./calling.ts";
 
 /** Loads a module of Node's where it is used: those of this file are a tenth of what a short command loads. */
@@ -12,7 +13,7 @@ export const processSurroundings: Surroundings = {
   out: (words) => void process.stdout.write(words),
   error: (words) => void process.stderr.write(words),
   isTTY: process.stdout.isTTY === true,
-  readInput: () => builtin("node:stream/consumers").text(process.stdin),
+  readInput: () => givenText("-"),
   askSecret: process.stdin.isTTY === true ? askSecret : undefined,
   openBrowser: process.stderr.isTTY === true ? openBrowser : undefined,
   runTool,

@@ -1,6 +1,7 @@
-import { readFile } from "node:fs/promises";
+import { isRecord } from "../../base/is-record.ts";
 import { kebab } from "../../contract/wire/kebab.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
+import { givenText, givenValue } from "../kernel/given/given-file.ts";
 import type { Flag, ValueSchema, Verb } from "./verbs.ts";
 
 export interface CallValues {
@@ -8,6 +9,8 @@ export interface CallValues {
   readonly query: Readonly<Record<string, unknown>>;
   /** Undefined: the call has no body. */
   readonly body: unknown;
+  /** By flag, what was written as `NAME=VALUE`: of which kind a value is may be another's to say. */
+  readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export interface Given {
@@ -41,10 +44,13 @@ export async function callValues(verb: Verb, given: Given, readInput: () => Prom
   const fromFile = given.file === undefined ? {} : await recordOf(given.file, readInput);
   const query: Record<string, unknown> = {};
   const body: Record<string, unknown> = { ...fromFile };
+  const words: Record<string, Readonly<Record<string, string>>> = {};
   for (const flag of verb.flags) {
     const texts = given.texts[flag.name];
     if (texts === undefined) continue;
-    const value = await typed(flag, texts, readInput);
+    const pairs = isPairs(flag.schema, texts) ? pairsOf(texts) : undefined;
+    if (pairs !== undefined) words[flag.property] = pairs;
+    const value = pairs === undefined ? await typed(flag, texts, readInput) : valuesOf(pairs);
     if (flag.places.includes("query")) query[flag.property] = value;
     if (flag.places.includes("body")) body[flag.property] = value;
   }
@@ -53,7 +59,7 @@ export async function callValues(verb: Verb, given: Given, readInput: () => Prom
   });
   if (missing.length > 0) throw new UsageError(`${missing.map(({ name }) => `--${name}`).join(", ")} missing`);
   const hasBody = verb.route.body !== undefined && (Object.keys(body).length > 0 || verb.route.bodyOptional !== true);
-  return { params, query, body: hasBody ? body : undefined };
+  return { params, query, body: hasBody ? body : undefined, words };
 }
 
 /** @throws UsageError when a word of the path is none of those that the API lists. */
@@ -71,17 +77,12 @@ async function typed(flag: Flag, texts: readonly string[], readInput: () => Prom
     return words.map((word) => scalar(flag, schema.items ?? {}, word));
   }
   const [text = ""] = texts;
-  if (texts.every((one) => /^[\w.-]+=/.test(one)) && isMap(schema)) return pairs(texts);
   if (texts.length > 1) throw new UsageError(`--${flag.name} is given twice`);
   if (text === "null") return null;
   if (isScalar(schema)) return scalar(flag, schema, text);
-  const content = text.startsWith("@") ? await contentOf(text.slice(1), readInput) : text;
-  const { parse } = await import("yaml");
-  try {
-    return parse(content);
-  } catch (error) {
-    throw new UsageError(`--${flag.name} is JSON or YAML, @FILE, or @- for standard input`, { cause: error });
-  }
+  if (!text.startsWith("@")) return givenValue(`--${flag.name}`, text);
+  const file = text.slice(1);
+  return givenValue(file, await contentOf(file, readInput));
 }
 
 function isScalar(schema: ValueSchema | undefined): boolean {
@@ -89,22 +90,26 @@ function isScalar(schema: ValueSchema | undefined): boolean {
   return ["string", "integer", "number", "boolean"].includes(schema.type ?? "") || schema.const !== undefined;
 }
 
-/** Free-form, or with fields: `--params namespace=shop --params replicas=5`. */
-function isMap(schema: ValueSchema): boolean {
-  return schema.type === "object";
+/** Of a map, free-form or with fields: `--params namespace=shop --params replicas=5`. */
+function isPairs({ type }: ValueSchema, texts: readonly string[]): boolean {
+  return type === "object" && texts.every((one) => /^[\w.-]+=/.test(one));
 }
 
-function pairs(texts: readonly string[]): Readonly<Record<string, unknown>> {
+function pairsOf(texts: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     texts.map((text) => {
       const at = text.indexOf("=");
-      return [text.slice(0, at), wordOrJson(text.slice(at + 1))];
+      return [text.slice(0, at), text.slice(at + 1)];
     }),
   );
 }
 
+function valuesOf(pairs: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(pairs).map(([name, text]) => [name, jsonOr(text)]));
+}
+
 /** `5`, `true` and `["a"]` are JSON; other words are text. `"5"` in quotes is the text 5. */
-function wordOrJson(text: string): unknown {
+export function jsonOr(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -130,23 +135,11 @@ function scalar(flag: Flag, { type, enum: words }: ValueSchema, text: string): u
 }
 
 async function recordOf(file: string, readInput: () => Promise<string>): Promise<Readonly<Record<string, unknown>>> {
-  let content: unknown;
-  const { parse } = await import("yaml");
-  try {
-    content = parse(await contentOf(file, readInput));
-  } catch (error) {
-    if (error instanceof FriendlyError) throw error;
-    throw new FriendlyError(`${file} is neither YAML nor JSON`, { cause: error });
-  }
-  if (typeof content === "object" && content !== null && !Array.isArray(content)) return { ...content };
+  const content = await givenValue(file, await contentOf(file, readInput));
+  if (isRecord(content)) return content;
   throw new FriendlyError(`${file} must hold the fields of the request`);
 }
 
 async function contentOf(file: string, readInput: () => Promise<string>): Promise<string> {
-  if (file === "-") return readInput();
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new FriendlyError(`${file} cannot be read`, { cause: error });
-  }
+  return file === "-" ? readInput() : givenText(file);
 }

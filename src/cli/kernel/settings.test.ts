@@ -36,13 +36,18 @@ it.each([
     /S_LEVLE is not a setting\n +S_URL must be one value/,
   ],
   ["a list", "- S_LEVEL\n", /must hold lines such as/],
-  ["broken YAML", "S_LEVEL: [", /cannot be read/],
+  ["broken YAML", "S_LEVEL: [", /:1 is neither YAML nor JSON: /],
 ])("refuses %s", async (_name, text, message) => {
   await expect(readSettings(await fileWith(text), {}, [TABLE])).rejects.toThrow(message);
 });
 
 it("refuses a file that is not there", async () => {
   await expect(readSettings("/no/such/file.yaml", {}, [TABLE])).rejects.toThrow("/no/such/file.yaml cannot be read");
+});
+
+it("takes a value as it is written, as the environment has it", async () => {
+  const file = await fileWith("S_LEVEL: 0755\n");
+  expect(await readSettings(file, {}, [TABLE])).toEqual({ S_LEVEL: "0755" });
 });
 
 it("takes an empty file for no settings", async () => {

@@ -1,6 +1,7 @@
-import { readFile } from "node:fs/promises";
+import { isRecord } from "../../base/is-record.ts";
 import type { Environment, SettingTable } from "../../base/settings.ts";
 import { FriendlyError } from "./command.ts";
+import { givenDocument, givenText } from "./given/given-file.ts";
 
 /**
  * The settings of a process: the environment, then a YAML file whose keys are the same names. A setting has one name
@@ -17,27 +18,27 @@ export async function readSettings(
   const known = new Set(tables.flatMap((table) => Object.values(table).map((row) => row.env)));
   const problems: string[] = [];
   const fromFile: Record<string, string> = {};
-  for (const [key, value] of Object.entries(await mappingOf(file))) {
+  const { settings, textOf } = await mappingOf(file);
+  for (const [key, value] of Object.entries(settings)) {
     if (!known.has(key)) problems.push(`${key} is not a setting`);
     else if (typeof value === "object" && value !== null) problems.push(`${key} must be one value`);
-    else if (value !== null) fromFile[key] = String(value);
+    else if (value !== null) fromFile[key] = textOf(key) ?? String(value);
   }
   if (problems.length > 0) throw new FriendlyError(`${file}:\n  ${problems.join("\n  ")}`);
   const set = Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== "");
   return { ...fromFile, ...Object.fromEntries(set) };
 }
 
-async function mappingOf(file: string): Promise<object> {
-  let content: unknown;
-  try {
-    const { parse } = await import("yaml");
-    content = parse(await readFile(file, "utf8")) ?? {};
-  } catch (error) {
-    throw new FriendlyError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-  if (typeof content === "object" && content !== null && !Array.isArray(content)) return content;
+interface Mapping {
+  readonly settings: object;
+  /** As it is written: the environment has texts too, and YAML reads 0755 as 493. */
+  textOf(key: string): string | undefined;
+}
+
+async function mappingOf(file: string): Promise<Mapping> {
+  const found = await givenDocument(file, await givenText(file));
+  const settings = found?.value ?? {};
+  if (isRecord(settings)) return { settings, textOf: (key) => found?.textAt([key]) };
   throw new FriendlyError(`${file} must hold lines such as SALLYPORT_LOG_LEVEL: debug`);
 }
 

@@ -1,3 +1,4 @@
+import { dataProblems } from "../../base/data-problems.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
 import type { MayRead } from "../../crds/released/may-read.ts";
 import type { PodSecurity } from "../../crds/released/pod-security.ts";
@@ -6,10 +7,11 @@ import { accountProblems, claimProblems, scaleProblems, selectionProblems } from
 import { podProblems } from "./pod-rules.ts";
 import { readProblems } from "./read-rules.ts";
 import { type Node, nodeAt } from "./rule-nodes.ts";
-import { textProblems } from "./text-rules.ts";
 
 /** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
 export const RELEASE_KINDS: readonly string[] = Object.keys(RELEASE_RESOURCES);
+
+const MAX_PATH = 200;
 
 /** Where kubectl keeps the file that it has applied; adoption removes it. */
 const FROM_FILE = "kubectl.kubernetes.io/last-applied-configuration";
@@ -58,7 +60,7 @@ export function releaseProblems(objects: readonly ReleaseObject[], rules: Releas
       ...twice,
       ...placeProblems(manifest, rules),
       ...metadataProblems(manifest),
-      ...textProblems(manifest),
+      ...dataProblems(manifest).map(({ path, message }) => `.${path.join(".").slice(0, MAX_PATH)} ${message}`),
       ...reachProblems(manifest, refs, rules),
       ...claimProblems(manifest, nodeAt(templateOf(manifest), "spec")),
       ...selectionProblems(manifest),

@@ -37,19 +37,19 @@ describe("is refused", () => {
       "a stack of control characters",
       web({ command: ["a\u001b[2J"] }),
       {},
-      "STACK_INVALID stack.resources.web.config.command.0: has a character that cannot be shown",
+      "STACK_INVALID stack.resources.web.config.command.0: has the character U+001B, which a terminal shows falsely",
     ],
     [
       "half a character",
       raw(configMap("a", { data: { a: "\ud800" } })),
       {},
-      "STACK_INVALID stack.resources.raw.config.objects.0.data.a: has a character that cannot be shown",
+      "STACK_INVALID stack.resources.raw.config.objects.0.data.a: has the character U+D800, which a terminal shows falsely",
     ],
     [
       "a number that JSON rounds",
       raw(configMap("a", { spec: { n: 2 ** 60 } })),
       {},
-      "STACK_INVALID stack.resources.raw.config.objects.0.spec.n: is a number that JSON readers round",
+      "STACK_INVALID stack.resources.raw.config.objects.0.spec.n: is a number that JSON readers round: put it in quotes",
     ],
     [
       "metadata that the cluster would not keep",
@@ -112,7 +112,7 @@ describe("is refused", () => {
       "a variable's value that cannot be shown",
       web(),
       variables({ name: "A", value: "\u202e", type: "plain" }),
-      "CONFIGURATION_INVALID config.environmentVariables.variables.0.value: has a character that cannot be shown",
+      "CONFIGURATION_INVALID config.environmentVariables.variables.0.value: has the character U+202E, which a terminal shows falsely",
     ],
   ])("%s", (_, resources, config, line) => {
     expect(told(resources, config)).toEqual([line]);

@@ -1,3 +1,4 @@
+import { dataProblems } from "../../../base/data-problems.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import { configFaults, type RenderedConfig } from "../../../contract/deployments/rendered-config.ts";
 import type { KubernetesStack } from "../../../contract/deployments/stack.ts";
@@ -6,7 +7,7 @@ import { isRenderedType } from "../../../contract/stacks/kubernetes-config.ts";
 import { groupKindOf } from "../../../contract/stacks/manifest-problems.ts";
 import { MAX_RELEASE_OBJECTS, MAX_WAVES, type ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import type { ConfigurationSecret } from "./configuration-secret.ts";
-import { hashOf, plainJsonProblem } from "./plain-json.ts";
+import { hashOf } from "./plain-json.ts";
 import { isLabelValue, type ReleaseIdentity } from "./release-labels.ts";
 import { MAX_RENDER_PROBLEMS, type RenderProblem, type RenderProblemCode } from "./render-problem.ts";
 import { bindingsOf, needsOf } from "./resource-bindings.ts";
@@ -15,6 +16,8 @@ import { inWaves, type Step } from "./waves.ts";
 
 /** Of all objects as JSON: the cluster keeps them in one object, of which etcd takes 1.5 MiB. */
 const MAX_CONTENT_BYTES = 900 * 1024;
+/** Of a path in a status. */
+const MAX_PATH = 256;
 
 export interface RenderRequest extends ReleaseIdentity {
   /** As the platform sent it: nothing here relies on the platform's having judged it. */
@@ -95,8 +98,8 @@ function inputProblems({
   // The rest of a configuration is not read.
   const rendered = { environmentVariables, inputValues, externalBindings };
   const unshown = [
-    ...told([plainJsonProblem(stack, "stack")], "STACK_INVALID"),
-    ...told([plainJsonProblem(rendered, "config")], "CONFIGURATION_INVALID"),
+    ...told(unshownIn("stack", stack), "STACK_INVALID"),
+    ...told(unshownIn("config", rendered), "CONFIGURATION_INVALID"),
   ];
   if (unshown.length > 0) return unshown;
   return [
@@ -125,6 +128,14 @@ function told(found: readonly Found[], code: RenderProblemCode): readonly Render
 
 function under(root: string) {
   return ({ path, message }: NonNullable<Found>) => ({ path: path === "" ? root : `${root}.${path}`, message });
+}
+
+/** What a person would not see as it is, or the API server would not keep. */
+function unshownIn(root: string, value: unknown): readonly NonNullable<Found>[] {
+  return dataProblems(value).map(({ path, message }) => ({
+    path: [root, ...path].join(".").slice(0, MAX_PATH),
+    message,
+  }));
 }
 
 function tooLarge(message: string): RenderProblem {

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
 import { parsedDuration } from "../../kernel/duration.ts";
+import { givenText } from "../../kernel/given/given-file.ts";
 import { escaped, formatOf, render, Table } from "../../kernel/output.ts";
 import { watch } from "../../kernel/watch.ts";
 import { areaHelp } from "../area-help.ts";
@@ -165,7 +165,7 @@ async function cancel(typed: Typed, { out }: Surroundings, call: CallRoute, sign
 /** `machine join`: the line for a join string that came by another way. It asks no platform. */
 async function printLine(typed: Typed, { out, error, clock, readInput }: Surroundings): Promise<number> {
   const [file = "-"] = typed.words;
-  const text = file === "-" ? await readInput() : await readFile(file, "utf8").catch(unreadable(file));
+  const text = file === "-" ? await readInput() : await givenText(file);
   const fields = usableFields(text, clock.wallNow());
   const format = formatOf(typed.text("output"));
   const line = joinLine(fields);
@@ -174,10 +174,4 @@ async function printLine(typed: Typed, { out, error, clock, readInput }: Surroun
   else out(await render({ line, url: fields.url, pin: fields.pin, clusterId: fields.clusterId, expiresAt }, format));
   error(NEXT_STEPS);
   return EXIT_CODES.done.code;
-}
-
-function unreadable(file: string): (cause: unknown) => never {
-  return (cause) => {
-    throw new FriendlyError(`${file} cannot be read`, { cause });
-  };
 }

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import type { Clock } from "../../../base/clock.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import {
   MAX_METADATA_BYTES,
@@ -11,8 +10,10 @@ import {
 } from "../../../plugins/metadata.ts";
 import { MAX_MODULE_BYTES } from "../../../plugins/module-imports.ts";
 import { FriendlyError } from "../../kernel/command.ts";
+import { DOUBLE, documentsIn, type GivenDocument } from "../../kernel/given/documents.ts";
+import { givenText } from "../../kernel/given/given-file.ts";
 import type { Loading } from "./module-loading.ts";
-import type { Place, Problem } from "./problem.ts";
+import type { Problem } from "./problem.ts";
 import { resourceIssues } from "./resource-names.ts";
 
 /** What an author writes; `metadata.json` is made of it. */
@@ -39,18 +40,16 @@ export async function readPluginFolder(folder: string, loading: Loading, signal:
 }
 
 async function textOf(path: string, maxBytes: number): Promise<string> {
-  let bytes: Buffer;
   try {
-    bytes = await readFile(path);
-  } catch (cause) {
-    throw new FriendlyError(`${path} cannot be read: sallyport plugin init makes a plugin's files`, { cause });
+    return await givenText(path, maxBytes);
+  } catch (error) {
+    if (!(error instanceof FriendlyError && isMissing(error.cause))) throw error;
+    throw new FriendlyError(`${error.message}: sallyport plugin init makes a plugin's files`, { cause: error });
   }
-  if (bytes.length > maxBytes) throw new FriendlyError(`${path} has ${bytes.length} bytes, at most ${maxBytes}`);
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new FriendlyError(`${path} is no UTF-8`, { cause });
-  }
+}
+
+function isMissing(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "ENOENT";
 }
 
 interface Source {
@@ -62,36 +61,27 @@ interface Source {
 
 /** Reads the text of `plugin.yaml`. */
 export function readSource(text: string): Source {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const at = (offset: number): Place => {
-    const { line, col: column } = lines.linePos(offset);
-    return { file: SOURCE_FILE, line, column };
-  };
-  if (document.errors.length > 0) {
-    const problems = document.errors.map(({ pos, message }) => ({ ...at(pos[0]), message }));
-    return { metadata: undefined, names: undefined, problems };
+  const [document, second] = documentsIn(text).take(2);
+  const fault =
+    document?.fault ?? (second && { ...second.placeOf([]), message: "begins a second document: a plugin has one" });
+  if (fault !== undefined) {
+    return { metadata: undefined, names: undefined, problems: [{ file: SOURCE_FILE, ...fault }] };
   }
-  const value: unknown = dataOf(document);
+  const doubles = (document?.doubles ?? []).map((place) => ({ file: SOURCE_FILE, ...place, message: DOUBLE }));
+  const value = document?.value;
+  if (doubles.length > 0) return { metadata: undefined, names: namesIn(value), problems: doubles };
   const named = isRecord(value) ? { ...value, module: MODULE_FILE } : value;
   const read = readPluginMetadata(named);
   const unknown = resourceIssues(value);
   if (read.ok && unknown.length === 0) return sized(read.metadata);
   const issues = [...(read.ok ? [] : read.issues), ...unknown];
   const problems = issues.map(({ path, message }) => {
-    const words = `${path} ${message}${hintFor(path, document.contents)}`.trim();
-    return { ...at(offsetOf(document.contents, path)), message: words };
+    const steps = stepsOf(path);
+    const place = document?.placeOf(steps) ?? { line: 1, column: 1 };
+    const words = `${path} ${message}${/string/.test(message) ? hintFor(steps, value, document) : ""}`.trim();
+    return { file: SOURCE_FILE, ...place, message: words };
   });
   return { metadata: undefined, names: namesIn(value), problems };
-}
-
-/** An alias can make a small file a large value. */
-function dataOf(document: ReturnType<typeof parseDocument>): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 16 });
-  } catch {
-    return undefined;
-  }
 }
 
 function sized(metadata: PluginMetadata): Source {
@@ -102,11 +92,16 @@ function sized(metadata: PluginMetadata): Source {
   return { metadata: undefined, names, problems: [{ file: SOURCE_FILE, line: 1, column: 1, message }] };
 }
 
-/** As it is written: YAML reads 1.0 as the number 1. */
-function hintFor(path: string, root: Node | null): string {
-  const version = path === "/version" && isMap(root) ? root.get("version", true) : undefined;
-  const isNumber = isScalar(version) && typeof version.value === "number";
-  return isNumber ? `: YAML reads it as a number, write "${version.source ?? version.value}" in quotes` : "";
+/** YAML reads 1.0 as the number 1, and `on` as true. */
+function hintFor(steps: readonly string[], value: unknown, document: GivenDocument | undefined): string {
+  const found = steps.reduce<unknown>((at, step) => (isContainer(at) ? Reflect.get(at, step) : undefined), value);
+  const written = document?.textAt(steps);
+  if (written === undefined || written === "" || !["number", "boolean"].includes(typeof found)) return "";
+  return `: YAML reads it as a ${typeof found}, write "${written}" in quotes`;
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function namesIn(value: unknown): readonly string[] | undefined {
@@ -114,23 +109,10 @@ function namesIn(value: unknown): readonly string[] | undefined {
   return value.operations.flatMap((each) => (isRecord(each) && typeof each.name === "string" ? [each.name] : []));
 }
 
-/** Where the value lies that a JSON pointer names, or the nearest one around it. */
-function offsetOf(root: Node | null, path: string): number {
-  let found: Node | null = root;
-  let offset = root?.range?.[0] ?? 0;
-  for (const step of path.split("/").slice(1)) {
-    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (isMap(found)) {
-      const pair = found.items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === name);
-      if (pair === undefined) break;
-      offset = isNode(pair.key) ? (pair.key.range?.[0] ?? offset) : offset;
-      found = isNode(pair.value) ? pair.value : null;
-    } else if (isSeq(found)) {
-      const item: unknown = found.items[Number(name)];
-      if (!isNode(item)) break;
-      offset = item.range?.[0] ?? offset;
-      found = item;
-    } else break;
-  }
-  return offset;
+/** Of a JSON pointer. */
+function stepsOf(pointer: string): readonly string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

@@ -3,9 +3,10 @@ import type { PluginOperation } from "../../../plugins/metadata.ts";
 import { paramsIssues } from "../../../plugins/params-fit.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
+import { fittedParams } from "../params/fitted-params.ts";
 
 /**
- * The params of one run, from `--params NAME=VALUE` and `--namespace`. A value is a text where the schema says so, else JSON.
+ * The params of one run, from `--params NAME=VALUE` and `--namespace`. A value is what the schema asks for, else JSON.
  *
  * @throws FriendlyError when they do not fit the schema, as the platform would refuse them
  */
@@ -14,24 +15,15 @@ export function trialParams(
   given: readonly string[],
   namespace: string | undefined,
 ): Params {
-  const params: Record<string, unknown> = namespace === undefined ? {} : { namespace };
+  const words: Record<string, string> = {};
   for (const text of given) {
     const [, key, value] = /^([^=]+)=(.*)$/su.exec(text) ?? [];
     if (key === undefined || value === undefined) throw new UsageError(`--params is NAME=VALUE, not ${text}`);
-    const property = Object.hasOwn(paramsSchema.properties ?? {}, key) ? paramsSchema.properties?.[key] : undefined;
-    const isText = typeof property === "object" && property.type === "string";
-    params[key] = isText ? value : jsonOr(value);
+    words[key] = value;
   }
+  const params = { ...(namespace !== undefined && { namespace }), ...fittedParams(paramsSchema, words) };
   const issues = paramsIssues(paramsSchema, params);
   if (issues.length === 0) return params;
   const lines = issues.map(({ path, message }) => `\n  ${path} ${message}`);
   throw new FriendlyError(`the params do not fit ${name}:${lines.join("")}`, { exitCode: EXIT_CODES.refused.code });
-}
-
-function jsonOr(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

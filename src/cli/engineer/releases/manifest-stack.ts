@@ -1,3 +1,4 @@
+import { dataProblems } from "../../../base/data-problems.ts";
 import { isRecord } from "../../../base/is-record.ts";
 import { stackFaults } from "../../../contract/deployments/stack-faults.ts";
 import { FriendlyError } from "../../kernel/command.ts";
@@ -17,6 +18,9 @@ export interface ReleaseStack {
 /** The one resource of a stack that is made of manifests; equal from release to release. */
 const RESOURCE = "manifests";
 
+/** A file that is no manifest at all has as many faults as documents. */
+const MAX_LINES = 100;
+
 /** What is wrong in files, each with where it was read. */
 export class Faults {
   readonly #lines: string[] = [];
@@ -32,7 +36,9 @@ export class Faults {
   /** @throws FriendlyError when there is any */
   end(): void {
     if (this.#lines.length === 0) return;
-    const lines = ["nothing was sent, because the platform would refuse it:", ...this.#lines];
+    const more = this.#lines.length - MAX_LINES;
+    const shown = [...this.#lines.slice(0, MAX_LINES), ...(more > 0 ? [`and ${more} more`] : [])];
+    const lines = ["nothing was sent, because the platform would refuse it:", ...shown];
     throw new FriendlyError(lines.join("\n  "), { exitCode: EXIT_CODES.refused.code });
   }
 }
@@ -59,6 +65,11 @@ export function manifestStack(project: string, given: readonly LocatedObject[], 
     const about = `${nameOf(found.object)}${inside === "" ? "" : `: ${inside}`}`;
     faults.add(found.place, inside.split("."), `${about} ${told}${templateWords(nameOf(found.object))}`);
   }
+  for (const { path, message } of dataProblems(objects)) {
+    const [index, ...inside] = path;
+    const found = sorted[Number(index)];
+    if (found !== undefined) faults.add(found.place, inside, `${nameOf(found.object)}: ${inside.join(".")} ${message}`);
+  }
   faults.end();
   return { stack, what: "objects", counts: countsOf(objects.map(({ kind }) => String(kind))), bytes: bytesOf(stack) };
 }
@@ -70,6 +81,7 @@ export function wholeStack(stack: unknown, place: Place): ReleaseStack {
     const words = message === "is required" ? `${message}${keysThere(stack, path)}` : message;
     faults.add(place, path.split("."), `${path} ${words}`.trim());
   }
+  for (const { path, message } of dataProblems(stack)) faults.add(place, path, `${path.join(".")} ${message}`.trim());
   faults.end();
   const resources = isRecord(stack) && isRecord(stack.resources) ? Object.values(stack.resources) : [];
   const types = resources.flatMap((each) =>

@@ -145,7 +145,7 @@ async function stackOf(
   }
   // Only now: it brings the judge of stacks, which no other command uses.
   const { stackFromFile, stackFromManifests } = await import("./sources.ts");
-  if (manifests !== undefined) return stackFromManifests(project, manifests, surroundings);
+  if (manifests !== undefined) return stackFromManifests(project, manifests, surroundings, signal);
   const [file = "", second] = stack ?? helm ?? [];
   if (second !== undefined) throw new UsageError(`--${stack === undefined ? "helm" : "stack"} is given twice`);
   if (stack !== undefined) return stackFromFile(file, surroundings);

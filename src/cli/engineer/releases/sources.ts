@@ -1,20 +1,21 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { FriendlyError } from "../../kernel/command.ts";
+import { givenText, unreadable } from "../../kernel/given/given-file.ts";
+import { escaped } from "../../kernel/output.ts";
 import type { Surroundings } from "../calling.ts";
 import { documentsIn, type LocatedObject, objectsOf } from "./located-objects.ts";
 import { Faults, manifestStack, type ReleaseStack, wholeStack } from "./manifest-stack.ts";
 
-/** A stack has at most 512 KiB; comments and blanks may be much more. */
-const MAX_FILE_BYTES = 16 * 1024 * 1024;
 const EXTENSION = /\.(ya?ml|json)$/;
 
 /** `--stack FILE`. */
 export async function stackFromFile(file: string, surroundings: Surroundings): Promise<ReleaseStack> {
-  const documents = documentsIn(file, await contentOf(file, surroundings));
-  const [first, second] = documents;
+  const [first, second] = documentsIn(file, await contentOf(file, surroundings)).take(2);
   if (first === undefined || second !== undefined) throw new FriendlyError(`${file} must hold one stack`);
   const faults = new Faults();
+  for (const doubt of first.doubts) faults.say(doubt);
   if (first.fault !== undefined) faults.add(first.place, [], first.fault);
   faults.end();
   return wholeStack(first.value, first.place);
@@ -25,22 +26,34 @@ export async function stackFromManifests(
   project: string,
   paths: readonly string[],
   surroundings: Surroundings,
+  signal: AbortSignal,
 ): Promise<ReleaseStack> {
   const faults = new Faults();
   const objects: LocatedObject[] = [];
   for (const path of paths) {
     for (const file of await filesOf(path)) {
-      const documents = documentsIn(file, await contentOf(file, surroundings));
-      objects.push(...objectsOf(documents, (place, fault) => faults.add(place, [], fault)));
+      for (const document of documentsIn(file, await contentOf(file, surroundings))) {
+        tellDoubts(document.doubts, surroundings);
+        objects.push(...objectsOf([document], (place, fault) => faults.add(place, [], fault)));
+        // A large text takes seconds: a signal is heard between two documents.
+        await setImmediate();
+        signal.throwIfAborted();
+      }
     }
   }
   return manifestStack(project, objects, faults);
 }
 
+function tellDoubts(doubts: readonly string[], { error }: Surroundings): void {
+  for (const doubt of doubts) error(`${escaped(doubt, "")}\n`);
+}
+
 /** Of a folder the files right in it, by name, as kubectl takes them. */
 async function filesOf(path: string): Promise<readonly string[]> {
   if (path === "-") return ["-"];
-  const found = await stat(path).catch(unreadable(path));
+  const found = await stat(path).catch((cause: unknown) => {
+    throw unreadable(path, cause);
+  });
   if (!found.isDirectory()) return [path];
   const names = (await readdir(path)).filter((name) => EXTENSION.test(name)).toSorted();
   const kustomization = names.find((name) => /^kustomization\./.test(name));
@@ -56,24 +69,5 @@ async function filesOf(path: string): Promise<readonly string[]> {
 }
 
 async function contentOf(file: string, { readInput }: Surroundings): Promise<string> {
-  if (file === "-") return readInput();
-  const { size } = await stat(file).catch(unreadable(file));
-  if (size > MAX_FILE_BYTES) throw new FriendlyError(`${file} has more than ${MAX_FILE_BYTES} bytes`);
-  return readFile(file, "utf8").catch(unreadable(file));
-}
-
-const UNREADABLE: Readonly<Record<string, string>> = {
-  ENOENT: "is not there",
-  ENOTDIR: "is not there",
-  EACCES: "cannot be read by you",
-  EISDIR: "is a folder, and its name is that of a file",
-};
-
-function unreadable(file: string): (cause: unknown) => never {
-  return (cause) => {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-    throw new FriendlyError(UNREADABLE[code] ? `${file} ${UNREADABLE[code]}` : `${file} cannot be read: ${code}`, {
-      cause,
-    });
-  };
+  return file === "-" ? readInput() : givenText(file);
 }

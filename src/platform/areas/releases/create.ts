@@ -1,4 +1,5 @@
 import type { Static } from "typebox";
+import { dataProblems } from "../../../base/data-problems.ts";
 import { MAX_STACK_BYTES, type Stack, type Stacks } from "../../../contract/deployments/stack.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import type { NewRelease, releaseRoutes } from "../../../contract/releases/releases.ts";
@@ -71,7 +72,11 @@ function stackIssues(stacks: Body["stack"]): readonly Issue[] {
 /** What is rendered in a customer's cluster is refused here, while its author looks at it (§5.5). */
 function kubernetesIssues(stack: NonNullable<Body["stack"]>["kubernetes"]): readonly Issue[] {
   if (stack == null) return [];
-  return stackProblems(stack).map(({ path, message }) => ({ path: `body.stack.kubernetes.${path}`, message }));
+  const unshown = dataProblems(stack).map(({ path, message }) => ({ path: path.join("."), message }));
+  return [...stackProblems(stack), ...unshown].map(({ path, message }) => ({
+    path: `body.stack.kubernetes.${path}`,
+    message,
+  }));
 }
 
 /**
