@@ -5,7 +5,7 @@ import { type DigestedReceipt, isSettled, linkedReceipt } from "../../crds/recei
 import type { Client } from "../../kube/client/client.ts";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
 import { givenBytes, textOf } from "../kernel/given/given-file.ts";
-import { escaped, formatOf, render, textOf as linesText } from "../kernel/output.ts";
+import { escaped, formatOf, textOf as linesText, render } from "../kernel/output.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 import { grantNamed } from "./grants.ts";
 import { listed } from "./requests.ts";

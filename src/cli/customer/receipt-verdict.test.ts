@@ -5,6 +5,7 @@ import { canonicalDigest } from "../../crds/canonical-digest.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DigestedReceipt, Receipt } from "../../crds/receipt.ts";
 import { UsageError } from "../kernel/command.ts";
+import { textOf } from "../kernel/given/given-file.ts";
 import { receiptsOf } from "./receipt-command.ts";
 import { documentsIn, verdictLines, verdictOn } from "./receipt-verdict.ts";
 
@@ -189,4 +190,34 @@ test("no receipt goes unseen behind many empty lines", () => {
   const [first] = chain(1);
   const text = `${JSON.stringify(first)}${"\n".repeat(600_000)}${JSON.stringify({ digest: "x" })}`;
   expect(verdictOn(documentsIn(text, "f"))).toMatchObject({ holds: false });
+});
+
+const LINES = chain(2)
+  .map((each) => `${JSON.stringify(each)}\n`)
+  .join("");
+const CRLF = LINES.replaceAll("\n", "\r\n");
+test.each([
+  ["UTF-8", Buffer.from(LINES)],
+  ["line ends of Windows", Buffer.from(CRLF)],
+  ["a byte order mark", Buffer.from(`\ufeff${CRLF}`)],
+  ["UTF-16, as Windows PowerShell redirects", Buffer.from(`\ufeff${CRLF}`, "utf16le")],
+  ["UTF-16, high byte first", Buffer.from(`\ufeff${CRLF}`, "utf16le").swap16()],
+  [
+    "two files in one, each with its mark",
+    Buffer.from(`\ufeff${CRLF.split("\r\n").slice(0, 2).join("\r\n\ufeff")}\r\n`),
+  ],
+])("receipts that were saved with %s are the same", (_, bytes) => {
+  const found = documentsIn(textOf("receipts", bytes), "receipts");
+  expect(verdictOn(found)).toMatchObject({ holds: true, chains: [{ from: 1, to: 2 }] });
+});
+
+test.each([
+  ["UTF-16 without a mark", Buffer.from(LINES, "utf16le"), /^receipts is no text: .* Of UTF-16, save it as UTF-8$/],
+  [
+    "Latin-1",
+    Buffer.from(LINES.replace("more", "m\u00e9re"), "latin1"),
+    /^receipts is no UTF-8: line 1 has the byte 0xe9/,
+  ],
+])("receipts in %s are told as an encoding, and not as changed", (_, bytes, words) => {
+  expect(() => textOf("receipts", bytes)).toThrow(words);
 });

@@ -436,7 +436,8 @@ onEachDatabase("the engineer's commands", (world) => {
     world.clock.advance(600_000);
     const remove = [
       ...["access", "request", "--deployment", site.deploymentId, "--title", "Remove it", "-o", "json"],
-      ...["--command", "kubernetes/delete-pod", "--params", "namespace=shop", "--params", "pod=api-0"],
+      ...["--command", "kubernetes/delete-pod", "--params", "namespace=shop", "--params", "pod=2048"],
+      ...["--params", "gracePeriodSeconds=5"],
     ];
     const refused = await type(remove, { env });
     expect([refused.code, refused.error]).toEqual([6, expect.stringContaining("RESOURCE_STATE_STALE")]);
@@ -444,7 +445,11 @@ onEachDatabase("the engineer's commands", (world) => {
     const queued = await type(["access", "queue", id, "--accept-stale", "-o", "json"], { env });
     const asked = await type([...remove, "--accept-stale"], { env });
     for (const { out } of [queued, asked]) {
-      expect(JSON.parse(out)).toMatchObject({ status: "queued", acceptedStale: { ageSeconds: expect.any(Number) } });
+      expect(JSON.parse(out)).toMatchObject({
+        ...{ status: "queued", acceptedStale: { ageSeconds: expect.any(Number) } },
+        // Each of the kind that its operation asks for.
+        commands: [{ params: { namespace: "shop", pod: "2048", gracePeriodSeconds: 5 } }],
+      });
     }
   });
 

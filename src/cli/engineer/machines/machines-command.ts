@@ -1,4 +1,4 @@
-import { type Command, FriendlyError, UsageError } from "../../kernel/command.ts";
+import { type Command, UsageError } from "../../kernel/command.ts";
 import { parsedDuration } from "../../kernel/duration.ts";
 import { givenText } from "../../kernel/given/given-file.ts";
 import { escaped, formatOf, render, Table } from "../../kernel/output.ts";

@@ -80,6 +80,30 @@ describe("manifests", () => {
     expect((await refusal(stackFromManifests("shop", [file], surroundings(), signal))).message).toMatch(words);
   });
 
+  it("are given up between two documents when a signal comes", async () => {
+    const file = join(folder, "many.yaml");
+    await writeFile(file, `${OBJECT}metadata: {name: a}\n---\n`.repeat(100));
+    const stop = new AbortController();
+    const made = stackFromManifests("shop", [file], surroundings(), stop.signal);
+    stop.abort(new Error("stopped"));
+    await expect(made).rejects.toThrow("stopped");
+    await rm(file);
+  });
+
+  it("with texts that a terminal shows falsely are refused, each with its place, and those of people pass", async () => {
+    const file = join(folder, "texts.yaml");
+    const texts = ["a: '\u001b[2J'", 'b: "x\\u202ey"', "size: 9007199254740993", "c: '\ufeffx\u200c\u200d\ue0b0'"];
+    await writeFile(file, `${OBJECT}metadata: {name: a}\ndata:\n${texts.map((text) => `  ${text}\n`).join("")}`);
+    expect(
+      (await refusal(stackFromManifests("shop", [file], surroundings(), signal))).message.split("\n").slice(1),
+    ).toEqual([
+      `  ${file}:5 (document 1): ConfigMap a: data.a has the character U+001B, which a terminal shows falsely`,
+      `  ${file}:6 (document 1): ConfigMap a: data.b has the character U+202E, which a terminal shows falsely`,
+      `  ${file}:7 (document 1): ConfigMap a: data.size is a number that JSON readers round: put it in quotes`,
+    ]);
+    await rm(file);
+  });
+
   test("property: the order of files does not change the stack", () => {
     const text = (n: number) =>
       `apiVersion: v1\nkind: ${n % 2 === 0 ? "Service" : "ConfigMap"}\nmetadata: {name: a-${n}}\n`;

@@ -1,6 +1,6 @@
 import { type Document, isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from "yaml";
 import { jsonValuesIn } from "./json-values.ts";
-import { NodeProblem, Repeats, valueOf } from "./node-values.ts";
+import { NodeProblem, Repeats, valueIn } from "./node-values.ts";
 import { linesIn, type Piece, piecesOf, refusedIn, sourceOf } from "./pieces.ts";
 
 /** Both count from 1. */
@@ -70,7 +70,7 @@ function* yamlIn(piece: Piece, repeats: Repeats): Generator<Omit<GivenDocument, 
     try {
       const [error] = document.errors;
       if (error !== undefined) throw new NodeProblem(error.pos[0], error.message);
-      const { value, doubles } = valueOf(document, parsed.text, repeats);
+      const { value, doubles } = valueIn(document, parsed.text, repeats);
       const lookup = new Lookup(parsed, index);
       const found = { placeOf: lookup.placeOf.bind(lookup), textAt: lookup.textAt.bind(lookup) };
       const twice = doubles.map((offset) => parsed.placeAt(offset));
@@ -87,9 +87,6 @@ function faulty(place: PlaceInText, message: string): Omit<GivenDocument, "numbe
   return { value: undefined, fault: { ...place, message }, doubles: [], ...found };
 }
 
-/** A line break of YAML 1.1, as two of its characters are. */
-const NEXT_LINE = "\u0085";
-
 class Parsed {
   readonly text: string;
   readonly documents: readonly Document[];
@@ -97,7 +94,7 @@ class Parsed {
   readonly #lines = new LineCounter();
 
   constructor(piece: Piece) {
-    this.text = piece.text.replaceAll(NEXT_LINE, "\n");
+    this.text = piece.text;
     this.#before = piece.lines;
     const all = parseAllDocuments(this.text, {
       // What a scalar is says kubectl's reader, not this one's schema.

@@ -4,7 +4,7 @@ import { decoded, EncodingProblem } from "./decoded.ts";
 import type { GivenDocument } from "./documents.ts";
 
 /** Of a file that says something; comments and blanks may be most of it. */
-export const MAX_GIVEN_BYTES: number = 16 * 1024 * 1024;
+const MAX_GIVEN_BYTES: number = 16 * 1024 * 1024;
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: "cannot be read: it is not there",

@@ -53,7 +53,7 @@ const NO_KEY = "is a key that is no text, number or boolean";
  * @param text that the document was parsed from
  * @throws NodeProblem
  */
-export function valueOf(document: Document, text: string, repeats: Repeats): Found {
+export function valueIn(document: Document, text: string, repeats: Repeats): Found {
   const targets = new Map<Alias, Node>();
   link(document.contents, new Map(), targets);
   const values = new NodeValues(text, targets, repeats);
@@ -156,8 +156,8 @@ class NodeValues {
   #scalar(node: Scalar): ReturnType<typeof goScalar> {
     const text = String(node.value ?? "");
     this.#count(node, text.length);
-    // `[?a]` and `[!tag, a]`
-    const isAmbiguous = this.#isFlow && node.type === "PLAIN" && (/^\?./.test(text) || (text === "" && node.tag));
+    // `[?a]`, `[:a]` and `[!tag, a]`
+    const isAmbiguous = this.#isFlow && node.type === "PLAIN" && (/^[?:]./.test(text) || (text === "" && node.tag));
     if (isAmbiguous) throw new NodeProblem(offsetOf(node), NOT_ALIKE);
     try {
       return goScalar(text, node.tag ?? "", node.type === "PLAIN" || node.type === undefined);

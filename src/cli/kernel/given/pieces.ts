@@ -8,6 +8,8 @@ export interface Piece {
 /** As kubectl divides a text: at each line that begins so, also behind a byte order mark. */
 const SEPARATOR = /^\uFEFF?---(?=[ \t\n]|$)/gm;
 const MARK = "\uFEFF";
+/** A line break of YAML 1.1 that no editor shows as one. */
+const NEXT_LINE = "\u0085";
 
 export function* piecesOf(text: string): Generator<Piece, void> {
   // A carriage return ends a line also alone.
@@ -37,6 +39,10 @@ export function refusedIn({ text, lines }: Piece): { readonly line: number; read
   if (marked >= 0) {
     const line = lines + linesIn(text.slice(0, marked + 1)) + 1;
     return { line, message: "a byte order mark in a document: a line of --- belongs between two files" };
+  }
+  const next = text.indexOf(NEXT_LINE);
+  if (next >= 0) {
+    return { line: lines + linesIn(text.slice(0, next)) + 1, message: "has the character U+0085, which ends a line" };
   }
   const lead = leadOf(text);
   if (!text.startsWith("%", lead)) return undefined;
