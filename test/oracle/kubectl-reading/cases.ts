@@ -65,6 +65,7 @@ export const SAME: readonly (readonly [what: string, text: string | Buffer])[] =
     "a quantity and nulls",
     `${HEAD}spec: {cpu: 0.5, memory: 1.5Gi, strategy: {}, template: {creationTimestamp: null}}\n`,
   ],
+  ["a variable that is a number", `${HEAD}spec: {env: [{name: PORT, value: 8080}]}\n`],
   ["a port as text", `${HEAD}spec: {targetPort: "8080", port: 8080}\n`],
   ["what kubectl applied last", `${HEAD}a: |\n  {"apiVersion":"v1","kind":"ConfigMap"}\n`],
 ];

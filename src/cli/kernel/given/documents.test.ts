@@ -16,6 +16,14 @@ test("documents are what lies between lines of ---, and JSON that stands one aft
   expect(read('{"a": 1,}\n')).toEqual([{ a: 1 }]);
 });
 
+test("a document that is larger than any release is refused before it is parsed", () => {
+  expect(read(`a: 1\n---\nb: ${"x".repeat(4 * 1024 * 1024)}\n---\nc: 1\n`)).toEqual([
+    { a: 1 },
+    "3: one document of YAML has at most 4194304 characters",
+    { c: 1 },
+  ]);
+});
+
 test("a place is the line and column in the whole text, in YAML and in JSON", () => {
   const [one, two, three] = documentsIn('# a\na:\n  b: [1, 2]\n---\n{"a": 1}\n{"a":\n  {"b": [1, "x"]}}\n');
   expect(one?.placeOf(["a", "b", "1"])).toEqual({ line: 3, column: 10 });

@@ -42,7 +42,8 @@ export function* documentsIn(text: string): Generator<GivenDocument, void> {
       number += 1;
       const own = { text: piece.text.slice(start, behind), lines: piece.lines + linesIn(piece.text.slice(0, start)) };
       // Only what is wrong asks where it is.
-      const lookup = (): Lookup => new Lookup(new Parsed(own), 0);
+      let found: Lookup | undefined;
+      const lookup = (): Lookup => (found ??= new Lookup(new Parsed(own), 0));
       const placeOf = (path: readonly string[]): PlaceInText => lookup().placeOf(path);
       const textAt = (path: readonly string[]): string | undefined => lookup().textAt(path);
       yield { number, value, fault: undefined, doubles: [], source: undefined, placeOf, textAt };

@@ -8,6 +8,8 @@ export interface Piece {
 /** As kubectl divides a text: at each line that begins so, also behind a byte order mark. */
 const SEPARATOR = /^\uFEFF?---(?=[ \t\n]|$)/gm;
 const MARK = "\uFEFF";
+/** It is read in one go, in which no signal is heard; a release has far less. */
+const MAX_PIECE = 4 * 1024 * 1024;
 /** A line break of YAML 1.1 that no editor shows as one. */
 const NEXT_LINE = "\u0085";
 
@@ -35,6 +37,9 @@ function withoutMarks({ text, lines }: Piece): Piece {
 
 /** What kubectl refuses as well, or takes for a part of a name. */
 export function refusedIn({ text, lines }: Piece): { readonly line: number; readonly message: string } | undefined {
+  if (text.length > MAX_PIECE) {
+    return { line: lines + 1, message: `one document of YAML has at most ${MAX_PIECE} characters` };
+  }
   const marked = text.indexOf(`\n${MARK}`);
   if (marked >= 0) {
     const line = lines + linesIn(text.slice(0, marked + 1)) + 1;
