@@ -17,6 +17,8 @@ export interface LeafOptions {
   readonly organizations?: readonly string[];
   /** DNS names and IPv4 addresses. Given: a server certificate; absent: a client certificate. */
   readonly hosts?: readonly string[];
+  /** A server that is a client too: etcd asks itself. */
+  readonly isClientToo?: boolean;
   /** When it was made; it is good for 30 days. @default now */
   readonly now?: Date;
 }
@@ -39,9 +41,11 @@ export class CertificateAuthority implements KeyAndCertificate {
     this.certificate = this.#issue(this.#subject, publicKey, authorityExtensions());
   }
 
-  issue({ commonName, organizations, hosts, now }: LeafOptions): KeyAndCertificate {
+  issue({ commonName, organizations, hosts, isClientToo = false, now }: LeafOptions): KeyAndCertificate {
     const { privateKey, publicKey } = newKeyPair();
-    const extensions = leafExtensions([hosts === undefined ? "client" : "server"], hosts ?? []);
+    const purposes =
+      hosts === undefined ? (["client"] as const) : (["server", ...(isClientToo ? ["client" as const] : [])] as const);
+    const extensions = leafExtensions(purposes, hosts ?? []);
     const certificate = this.#issue(distinguishedName(commonName, organizations), publicKey, extensions, now);
     return { certificate, key: pkcs8(privateKey) };
   }

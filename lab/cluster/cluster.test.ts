@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { apiRequest } from "./api-request.ts";
+import { type ApiCredentials, apiRequest } from "./api-request.ts";
 import { isAlive } from "./cache-entry.ts";
 import { startCluster } from "./cluster.ts";
 import { useCluster } from "./use-cluster.ts";
@@ -17,6 +17,9 @@ afterEach(() => {
 const never = new AbortController().signal;
 /** Of a test that starts clusters itself: as long as `useCluster` gives one. */
 const STARTS = { timeout: 600_000 } as const;
+
+/** How a handshake ends that lacks the right certificate. */
+const REFUSED = /alert|ECONNRESET|EPIPE/;
 
 const API = "admissionregistration.k8s.io/v1";
 
@@ -48,6 +51,20 @@ describe("a cluster without controllers", () => {
     expect(answer.body).toMatchObject({
       status: { userInfo: { username: "tok", groups: ["night shift", "approvers", "system:authenticated"] } },
     });
+  });
+
+  it("lets nobody into etcd but its own clients: not a user of the cluster, nor through the port of its peers", async () => {
+    const { server, ca } = cluster().etcd;
+    const ask = (etcd: ApiCredentials, path: string) => apiRequest(etcd, { method: "POST", path, body: {} }, never);
+    const { status, body } = await ask(cluster().etcd, "/v3/cluster/member/list");
+    expect(status).toBe(200);
+    const peers = (body as { members: { peerURLs: string[] }[] }).members[0]?.peerURLs[0] ?? "";
+    const admin = cluster().clientCertificate({ user: "root", groups: ["system:masters"] });
+    for (const nobody of [{}, admin]) {
+      await expect(ask({ server, ca, ...nobody }, "/v3/kv/put")).rejects.toThrow(REFUSED);
+      await expect(ask({ server, ca, ...nobody }, "/metrics")).rejects.toThrow(REFUSED);
+      await expect(ask({ server: peers, ca, ...nobody }, "/members")).rejects.toThrow(REFUSED);
+    }
   });
 
   it("gives a ServiceAccount's own token and nothing else", async () => {
@@ -154,9 +171,12 @@ describe("a cluster without controllers", () => {
 });
 
 it("runs beside another one, and stops without leaving a process or a folder", STARTS, async () => {
-  const [one, other] = await Promise.all([startCluster(), startCluster()]);
+  const tokenUsers = [{ user: "admin", groups: ["system:masters"] }];
+  const [one, other] = await Promise.all([startCluster({ tokenUsers }), startCluster({ tokenUsers })]);
   const pids = [one, other].flatMap(({ programs }) => [programs.etcd.pid, programs.apiserver.pid]);
   expect(one.server).not.toBe(other.server);
+  // A token that can be known before would let each user of this machine be its administrator.
+  expect(one.tokenFor("admin")).not.toBe(other.tokenFor("admin"));
   await Promise.all([one.stop(), other.stop(), one.stop()]);
   expect(pids.map((pid) => isAlive(pid ?? 0))).toEqual([false, false, false, false]);
   expect([one.dir, other.dir].map((dir) => existsSync(dir))).toEqual([false, false]);

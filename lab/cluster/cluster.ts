@@ -5,10 +5,18 @@ import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { type ApiAnswer, type ApiCall, type ApiCredentials, apiRequest } from "./api-request.ts";
 import { CertificateAuthority, type KeyAndCertificate } from "./certificates.ts";
-import { type ClusterPrograms, type ClusterUser, freePorts, layOut, type Ports } from "./control-plane.ts";
+import {
+  type ClusterPrograms,
+  type ClusterUser,
+  freePorts,
+  layOut,
+  type Ports,
+  type TokenUser,
+  withTokens,
+} from "./control-plane.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
 import { type KubectlOptions, type KubectlResult, kubectl } from "./kubectl.ts";
-import { createNodes, nodesReady } from "./nodes.ts";
+import { createDefaultAccount, createNodes, nodesReady } from "./nodes.ts";
 import { policiesInForce } from "./policies-in-force.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -42,8 +50,10 @@ export type Manifest = Readonly<Record<string, unknown>>;
 export class Cluster implements AsyncDisposable {
   /** https://127.0.0.1:port */
   readonly server: string;
-  /** http://127.0.0.1:port, open to all of this machine: for a benchmark's tens of thousands of objects. */
-  readonly etcd: string;
+  /** For a benchmark's tens of thousands of objects; see etcd-store.ts. */
+  readonly etcd: ApiCredentials;
+  /** Issues for what stands behind the API server: etcd and kubelets answer its clients alone, no user of the cluster. */
+  readonly backend: CertificateAuthority;
   /** Path of the certificate authority's PEM. */
   readonly caFile: string;
   readonly dir: string;
@@ -54,6 +64,7 @@ export class Cluster implements AsyncDisposable {
   readonly #admin: ApiCredentials;
   readonly #watchdog: Watchdog;
   readonly #options: ClusterOptions;
+  readonly #tokenUsers: readonly TokenUser[];
   /** JSON of manifests that are in force already: {@link apply} leaves each out, once. */
   held: Set<string> = new Set();
   /** Path of the kubectl that fits the API server. */
@@ -65,8 +76,11 @@ export class Cluster implements AsyncDisposable {
   constructor(dir: string, found: Programs, ports: Ports, options: ClusterOptions) {
     this.dir = dir;
     this.server = `https://127.0.0.1:${ports.api}`;
-    this.etcd = `http://127.0.0.1:${ports.etcd}`;
+    this.backend = new CertificateAuthority("sallyport test backend");
+    const ca = this.backend.certificate;
+    this.etcd = { server: `https://127.0.0.1:${ports.etcd}`, ca, ...this.backend.issue({ commonName: "lab" }) };
     this.#options = options;
+    this.#tokenUsers = withTokens(options.tokenUsers ?? []);
     this.kubectlPath = found.kubectl;
     this.#authority = new CertificateAuthority("sallyport test cluster");
     mkdirSync(dir, { recursive: true });
@@ -82,7 +96,8 @@ export class Cluster implements AsyncDisposable {
       authority: this.#authority,
       caFile: this.caFile,
       adminKubeconfig: this.adminKubeconfig,
-      tokenUsers: options.tokenUsers ?? [],
+      backend: this.backend,
+      tokenUsers: this.#tokenUsers,
       apiserverArgs: options.apiserverArgs ?? [],
       leaseSeconds: options.kwok?.leaseSeconds ?? 40,
       nodeAuthorizer: options.nodeAuthorizer ?? false,
@@ -99,7 +114,7 @@ export class Cluster implements AsyncDisposable {
     await apiserver.start(signal);
     controllerManager?.spawn();
     scheduler?.spawn();
-    if (controllerManager === undefined) await this.#createDefaultAccount("default", signal);
+    if (controllerManager === undefined) await createDefaultAccount("default", (call) => this.request(call, signal));
     if (kwok !== undefined && this.#options.kwok !== undefined) {
       await createNodes(this.#options.kwok.nodes, (call) => this.request(call, signal));
       kwok.spawn();
@@ -125,9 +140,9 @@ export class Cluster implements AsyncDisposable {
 
   /** Bearer token of one of `tokenUsers`. */
   tokenFor(user: string): string {
-    const known = this.#options.tokenUsers?.some((candidate) => candidate.user === user);
-    if (known !== true) throw new Error(`no token user ${user}: name it in ClusterOptions.tokenUsers`);
-    return `token-of-${user}`;
+    const known = this.#tokenUsers.find((candidate) => candidate.user === user);
+    if (known === undefined) throw new Error(`no token user ${user}: name it in ClusterOptions.tokenUsers`);
+    return known.token;
   }
 
   /** A bound token of a ServiceAccount that exists. @param expirationSeconds default an hour, the server's least is 600 */
@@ -197,7 +212,8 @@ export class Cluster implements AsyncDisposable {
       await this.#succeed(["wait", "--for=condition=Established", "--timeout=60s", ...definitions], "", signal);
     if (this.programs.controllerManager === undefined) {
       for (const object of prelude)
-        if (object.kind === "Namespace") await this.#createDefaultAccount(nameOf(object), signal);
+        if (object.kind === "Namespace")
+          await createDefaultAccount(nameOf(object), (call) => this.request(call, signal));
     }
     await this.#applyAll(
       objects.filter((object) => !isPrelude(object)),
@@ -240,14 +256,6 @@ export class Cluster implements AsyncDisposable {
   async #succeed(args: readonly string[], stdin: string, signal: AbortSignal): Promise<void> {
     const { code, stderr } = await this.kubectl(args, { stdin, signal });
     if (code !== 0) throw new Error(`kubectl ${args.join(" ")} failed:\n${stderr.trim()}`);
-  }
-
-  async #createDefaultAccount(namespace: string, signal: AbortSignal): Promise<void> {
-    const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
-    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } };
-    const { status, body } = await this.request({ method: "POST", path, body: account }, signal);
-    if (status !== 201 && status !== 409)
-      throw new Error(`no default ServiceAccount in ${namespace}: ${status} ${JSON.stringify(body)}`);
   }
 
   #credentials(user: ClusterUser): ApiCredentials {
@@ -302,8 +310,6 @@ export async function startCluster(
   }
 }
 
-function nameOf(object: Manifest): string {
-  const metadata = object.metadata;
-  if (typeof metadata === "object" && metadata !== null && "name" in metadata) return String(metadata.name);
-  throw new Error(`a manifest without a name: ${JSON.stringify(object).slice(0, 200)}`);
+function nameOf({ metadata }: Manifest): string {
+  return (metadata as { readonly name: string }).name;
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CertificateAuthority, signingKeyPair } from "./certificates.ts";
@@ -9,6 +10,15 @@ import type { Watchdog } from "./watchdog.ts";
 export interface ClusterUser {
   readonly user: string;
   readonly groups?: readonly string[];
+}
+
+export interface TokenUser extends ClusterUser {
+  readonly token: string;
+}
+
+/** Random: with a token that can be known before, each user of this machine could use the cluster. */
+export function withTokens(users: readonly ClusterUser[]): readonly TokenUser[] {
+  return users.map((user) => ({ ...user, token: randomBytes(16).toString("hex") }));
 }
 
 /** The processes of one cluster; each can be killed alone. */
@@ -37,8 +47,10 @@ export interface Layout {
   readonly ports: Ports;
   readonly authority: CertificateAuthority;
   readonly caFile: string;
+  /** Of those whom etcd and kubelets answer. */
+  readonly backend: CertificateAuthority;
   readonly adminKubeconfig: string;
-  readonly tokenUsers: readonly ClusterUser[];
+  readonly tokenUsers: readonly TokenUser[];
   readonly apiserverArgs: readonly string[];
   readonly leaseSeconds: number;
   readonly nodeAuthorizer: boolean;
@@ -50,7 +62,7 @@ export interface Layout {
 export function layOut(layout: Layout): ClusterPrograms {
   const { dir, found } = layout;
   mkdirSync(join(dir, "logs"), { recursive: true });
-  const write = (name: string, text: string) => {
+  const write: Write = (name, text) => {
     const file = join(dir, name);
     writeFileSync(file, text, { mode: 0o600 });
     return file;
@@ -60,6 +72,7 @@ export function layOut(layout: Layout): ClusterPrograms {
     signingKey: write("service-accounts.key", signing.privateKey),
     signingPublicKey: write("service-accounts.pub", signing.publicKey),
     authorityKey: write("ca.key", layout.authority.key),
+    backendCa: write("backend-ca.crt", layout.backend.certificate),
   };
   const controllerManager = found["kube-controller-manager"];
   const scheduler = found["kube-scheduler"];
@@ -75,7 +88,7 @@ export function layOut(layout: Layout): ClusterPrograms {
       ...extra,
     });
   return {
-    etcd: program("etcd", found.etcd, etcdArgs(layout)),
+    etcd: program("etcd", found.etcd, etcdArgs(layout, files, write)),
     apiserver: program("kube-apiserver", found["kube-apiserver"], apiserverArgs(layout, files, write), {
       isReady: layout.isApiReady,
     }),
@@ -98,12 +111,26 @@ interface Files {
   readonly signingKey: string;
   readonly signingPublicKey: string;
   readonly authorityKey: string;
+  readonly backendCa: string;
 }
 
-function etcdArgs({ dir, ports }: Layout): readonly string[] {
-  const client = `http://127.0.0.1:${ports.etcd}`;
-  const peer = `http://127.0.0.1:${ports.etcdPeer}`;
+type Write = (name: string, text: string) => string;
+
+/** Who writes into etcd is above all rules of the API server, so no other user of this machine may: not as a peer either. */
+function etcdArgs({ dir, ports, backend }: Layout, { backendCa }: Files, write: Write): readonly string[] {
+  const client = `https://127.0.0.1:${ports.etcd}`;
+  const peer = `https://127.0.0.1:${ports.etcdPeer}`;
+  const own = backend.issue({ commonName: "etcd", hosts: ["127.0.0.1"], isClientToo: true });
+  const [certificate, key] = [write("etcd.crt", own.certificate), write("etcd.key", own.key)];
+  const lock = (prefix: string) => [
+    `--${prefix}cert-file=${certificate}`,
+    `--${prefix}key-file=${key}`,
+    `--${prefix}trusted-ca-file=${backendCa}`,
+    `--${prefix}client-cert-auth`,
+  ];
   return [
+    ...lock(""),
+    ...lock("peer-"),
     `--data-dir=${join(dir, "etcd")}`,
     `--listen-client-urls=${client}`,
     `--advertise-client-urls=${client}`,
@@ -117,17 +144,25 @@ function etcdArgs({ dir, ports }: Layout): readonly string[] {
   ];
 }
 
-function apiserverArgs(layout: Layout, files: Files, write: (name: string, text: string) => string): readonly string[] {
-  const { authority, ports } = layout;
+function apiserverArgs(layout: Layout, files: Files, write: Write): readonly string[] {
+  const { authority, backend, ports } = layout;
   const serving = authority.issue({
     commonName: "kube-apiserver",
     hosts: ["127.0.0.1", "localhost", "kubernetes.default.svc", "10.0.0.1"],
   });
   const tokens = layout.tokenUsers.map(
-    ({ user, groups = [] }) => `token-of-${user},${user},${user},"${groups.join(",")}"`,
+    ({ user, groups = [], token }) => `${token},${user},${user},"${groups.join(",")}"`,
   );
+  const client = backend.issue({ commonName: "kube-apiserver" });
+  const [certificate, key] = [write("backend-client.crt", client.certificate), write("backend-client.key", client.key)];
   return [
-    `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+    `--etcd-servers=https://127.0.0.1:${ports.etcd}`,
+    `--etcd-cafile=${files.backendCa}`,
+    `--etcd-certfile=${certificate}`,
+    `--etcd-keyfile=${key}`,
+    `--kubelet-certificate-authority=${files.backendCa}`,
+    `--kubelet-client-certificate=${certificate}`,
+    `--kubelet-client-key=${key}`,
     "--bind-address=127.0.0.1",
     "--advertise-address=127.0.0.1",
     // The endpoints of the kubernetes Service need a routable address, and no test uses that Service.

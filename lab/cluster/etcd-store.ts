@@ -1,3 +1,6 @@
+import { Agent } from "node:https";
+import { type ApiCredentials, apiRequest } from "./api-request.ts";
+
 /** An object as the API server stores it, and where. */
 export interface Stored {
   /** `/registry/pods/shop/web-1` */
@@ -14,7 +17,11 @@ const A_TRANSACTION = 100;
  *
  * @param etcd {@link Cluster.etcd}
  */
-export async function storeObjects(etcd: string, objects: readonly Stored[], signal: AbortSignal): Promise<void> {
+export async function storeObjects(
+  etcd: ApiCredentials,
+  objects: readonly Stored[],
+  signal: AbortSignal,
+): Promise<void> {
   const puts = objects.map(({ key, value }) => putOf(key, encoded(JSON.stringify(value))));
   await transact(etcd, puts, signal);
 }
@@ -32,7 +39,7 @@ export function deletionOf(key: string): EtcdWrite {
 }
 
 /** Writes in order, a hundred at a time: each hundred as a whole, all of them not. */
-export async function transact(etcd: string, writes: readonly EtcdWrite[], signal: AbortSignal): Promise<void> {
+export async function transact(etcd: ApiCredentials, writes: readonly EtcdWrite[], signal: AbortSignal): Promise<void> {
   for (let at = 0; at < writes.length; at += A_TRANSACTION) {
     const success = writes.slice(at, at + A_TRANSACTION);
     const answer = await ask(etcd, "txn", { success }, signal);
@@ -41,7 +48,7 @@ export async function transact(etcd: string, writes: readonly EtcdWrite[], signa
 }
 
 /** @returns the revision of the last write of each key that the API server has */
-export async function readRevisions(etcd: string, signal: AbortSignal): Promise<Map<string, string>> {
+export async function readRevisions(etcd: ApiCredentials, signal: AbortSignal): Promise<Map<string, string>> {
   const all = { key: encoded("/registry/"), range_end: encoded("/registry0"), keys_only: true };
   const { kvs = [] } = await ask(etcd, "range", all, signal);
   return new Map(kvs.map(({ key, mod_revision }) => [decoded(key), mod_revision]));
@@ -49,7 +56,7 @@ export async function readRevisions(etcd: string, signal: AbortSignal): Promise<
 
 /** @returns the values of those of the keys that exist, in base64, and the revisions of their last writes */
 export async function readValues(
-  etcd: string,
+  etcd: ApiCredentials,
   keys: readonly string[],
   signal: AbortSignal,
 ): Promise<Map<string, { readonly value: string; readonly revision: string }>> {
@@ -75,11 +82,15 @@ interface Answer {
   readonly responses?: readonly { readonly response_range?: { readonly kvs?: readonly KeyValue[] } }[];
 }
 
-async function ask(etcd: string, path: "txn" | "range", body: object, signal: AbortSignal): Promise<Answer> {
-  const response = await fetch(`${etcd}/v3/kv/${path}`, { method: "POST", body: JSON.stringify(body), signal });
+/** A handshake costs more than what is asked: a kept cluster asks ten times between two files. */
+const agent = new Agent({ keepAlive: true });
+
+async function ask(etcd: ApiCredentials, path: "txn" | "range", body: object, signal: AbortSignal): Promise<Answer> {
+  const answer = await apiRequest(etcd, { method: "POST", path: `/v3/kv/${path}`, body }, signal, agent);
   // Without this a failed read looks like an empty store, and the next file runs on what the last one has left.
-  if (!response.ok) throw new Error(`etcd answers ${response.status} to ${path}: ${await response.text()}`);
-  return (await response.json()) as Answer;
+  if (answer.status !== 200)
+    throw new Error(`etcd answers ${answer.status} to ${path}: ${JSON.stringify(answer.body)}`);
+  return answer.body as Answer;
 }
 
 const encoded = (text: string): string => Buffer.from(text).toString("base64");

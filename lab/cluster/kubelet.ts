@@ -1,7 +1,6 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
 import { join } from "node:path";
-import { CertificateAuthority } from "./certificates.ts";
+import { type ApiCredentials, apiRequest } from "./api-request.ts";
 import type { Cluster, Manifest } from "./cluster.ts";
 import { sourceRecipe } from "./go-build.ts";
 import { freePort } from "./ports.ts";
@@ -41,14 +40,16 @@ export async function startKubelet(cluster: Cluster, signal: AbortSignal): Promi
   const dir = join(cluster.dir, "kubelet");
   const pods = join(dir, "pods");
   mkdirSync(pods, { recursive: true });
-  const authority = new CertificateAuthority("sallyport test kubelet");
-  const serving = authority.issue({ commonName: NODE, hosts: ["127.0.0.1"] });
+  const { backend } = cluster;
+  const serving = backend.issue({ commonName: NODE, hosts: ["127.0.0.1"] });
   const write = (name: string, text: string): string => {
     const file = join(dir, name);
     writeFileSync(file, text, { mode: 0o600 });
     return file;
   };
   const port = await freePort();
+  const ca = backend.certificate;
+  const credentials = { server: `https://127.0.0.1:${port}`, ca, ...backend.issue({ commonName: "lab" }) };
   const watchdog = new Watchdog();
   const program = new Program({
     name: "kubelet",
@@ -58,10 +59,11 @@ export async function startKubelet(cluster: Cluster, signal: AbortSignal): Promi
       `--pods=${pods}`,
       `--cert=${write("serving.crt", serving.certificate)}`,
       `--key=${write("serving.key", serving.key)}`,
+      `--client-ca=${write("client-ca.crt", backend.certificate)}`,
     ],
     logFile: join(dir, "kubelet.log"),
     watchdog,
-    isReady: () => answers(port, authority.certificate),
+    isReady: () => answers(credentials),
   });
   await program.start(signal);
   await create(cluster, "/api/v1/nodes", {
@@ -120,13 +122,9 @@ async function patchStatus(cluster: Cluster, path: string, status: Manifest): Pr
   if (answer.status !== 200) throw new Error(`PATCH ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
 }
 
-function answers(port: number, ca: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const asked = request({ host: "127.0.0.1", port, path: "/healthz", ca, timeout: 2_000 }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode === 200);
-    });
-    asked.once("error", () => resolve(false));
-    asked.end();
-  });
+function answers(kubelet: ApiCredentials): Promise<boolean> {
+  return apiRequest(kubelet, { path: "/healthz" }, AbortSignal.timeout(2_000)).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
 }

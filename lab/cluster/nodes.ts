@@ -4,6 +4,15 @@ import type { Program } from "./program.ts";
 
 type Request = (call: ApiCall) => Promise<ApiAnswer>;
 
+/** What a controller would make in a new namespace. */
+export async function createDefaultAccount(namespace: string, request: Request): Promise<void> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } };
+  const { status, body } = await request({ method: "POST", path, body: account });
+  if (status !== 201 && status !== 409)
+    throw new Error(`no default ServiceAccount in ${namespace}: ${status} ${JSON.stringify(body)}`);
+}
+
 /** Nodes node-1 … node-N that only kwok simulates, each with room for thousands of Pods. */
 export async function createNodes(count: number, request: Request): Promise<void> {
   for (let number = 1; number <= count; number += 1) {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
+import type { Cluster } from "../../lab/cluster/cluster.ts";
 
 /** Texts that occur nowhere else, each under the name of the place where the test put it. */
 export class Canaries {
@@ -48,19 +48,16 @@ function base64Inside(bytes: Buffer): readonly string[] {
 export class ChattyKubelet {
   readonly #server: Server;
 
-  private constructor(log: string) {
-    const { certificate: cert, key } = new CertificateAuthority("kubelet").issue({
-      commonName: "kubelet",
-      hosts: ["127.0.0.1"],
-    });
+  private constructor({ backend }: Pick<Cluster, "backend">, log: string) {
+    const { certificate: cert, key } = backend.issue({ commonName: "kubelet", hosts: ["127.0.0.1"] });
     this.#server = createServer({ cert, key }, (request, response) => {
       request.resume();
       response.end(log);
     });
   }
 
-  static async listen(log: string): Promise<ChattyKubelet> {
-    const kubelet = new ChattyKubelet(log);
+  static async listen(cluster: Pick<Cluster, "backend">, log: string): Promise<ChattyKubelet> {
+    const kubelet = new ChattyKubelet(cluster, log);
     await new Promise<void>((resolve) => kubelet.#server.listen(0, "127.0.0.1", resolve));
     return kubelet;
   }

@@ -30,13 +30,13 @@ let platformMetrics = "";
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-secrets-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const kubelet = await ChattyKubelet.listen(chatter(canaries));
-  stack.defer(() => kubelet.close());
   const [metricsPort, debug] = [await freePort(), { SALLYPORT_LOG_LEVEL: "debug" }];
   platformMetrics = `http://127.0.0.1:${metricsPort}/metrics`;
   const platform = { ...debug, SALLYPORT_PLATFORM_METRICS_PORT: String(metricsPort) };
   world = await startWorld({ folder, env: { agent: debug, operator: debug, platform } }, stack, stop.signal);
   stack.defer(() => stop.abort(new Error("the test is over")));
+  const kubelet = await ChattyKubelet.listen(world.cluster, chatter(canaries));
+  stack.defer(() => kubelet.close());
   await world.cluster.apply([kubelet.node]);
   // Written by itself: an `apply` does not write an object's status.
   await world.cluster.request({

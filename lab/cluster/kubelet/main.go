@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
@@ -46,8 +47,17 @@ func main() {
 	pods := flag.String("pods", "", "folder with a folder for each pod")
 	certificate := flag.String("cert", "", "PEM file")
 	key := flag.String("key", "", "PEM file")
+	clientCA := flag.String("client-ca", "", "PEM file: only whom it certifies may ask, as anybody else would have a shell here")
 	flag.Parse()
 
+	authority, err := os.ReadFile(*clientCA)
+	if err != nil {
+		log.Fatal(err)
+	}
+	clients := x509.NewCertPool()
+	if !clients.AppendCertsFromPEM(authority) {
+		log.Fatalf("no certificate in %s", *clientCA)
+	}
 	node := &kubelet{pods: *pods}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -55,8 +65,9 @@ func main() {
 	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", node.exec)
 	mux.HandleFunc("/portForward/{namespace}/{pod}", node.portForward)
 	server := &http.Server{
-		Addr:    *listen,
-		Handler: mux,
+		Addr:      *listen,
+		Handler:   mux,
+		TLSConfig: &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients},
 		// An upgrade takes the connection, which HTTP/2 shares among requests.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}

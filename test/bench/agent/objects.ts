@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ApiCredentials } from "../../../lab/cluster/api-request.ts";
 import { type Stored, storeObjects } from "../../../lab/cluster/etcd-store.ts";
 
 export const NAMESPACE = "shop";
@@ -11,7 +12,7 @@ export const workloadsOf = (pods: number): number => Math.ceil(pods / PODS_EACH)
 
 /** Deployments, each with its ReplicaSet and ten pods that are ready, written into etcd as the API server stores them. */
 export async function storeWorkloads(
-  etcd: string,
+  etcd: ApiCredentials,
   pods: number,
   say: (line: string) => void,
   signal: AbortSignal,

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { apiRequest } from "../../../lab/cluster/api-request.ts";
 import { type Kubelet, type Pod, startKubelet } from "../../../lab/cluster/kubelet.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
@@ -17,6 +18,17 @@ beforeAll(async () => {
   pod = await kubelet.pod("default", "api", { app: "api" });
 });
 afterAll(() => kubelet?.stop());
+
+it("answers nobody but the API server: it would be a shell for each user of this machine", async () => {
+  const { body } = await cluster().request({ path: "/api/v1/nodes" });
+  const nodes = body as { items: { status: { daemonEndpoints: { kubeletEndpoint: { Port: number } } } }[] };
+  const server = `https://127.0.0.1:${nodes.items[0]?.status.daemonEndpoints.kubeletEndpoint.Port}`;
+  const ca = cluster().backend.certificate;
+  for (const nobody of [{}, cluster().clientCertificate({ user: "root", groups: ["system:masters"] })]) {
+    const asked = apiRequest({ server, ca, ...nobody }, { path: "/healthz" }, signal());
+    await expect(asked).rejects.toThrow(/alert|ECONNRESET|EPIPE/);
+  }
+});
 
 const kubectl = (...args: string[]) => cluster().kubectl(args);
 

@@ -72,7 +72,7 @@ let operator: Running;
 let kubelet: ChattyKubelet;
 
 beforeAll(async () => {
-  kubelet = await ChattyKubelet.listen("listening on port 8080\nready\n");
+  kubelet = await ChattyKubelet.listen(cluster(), "listening on port 8080\nready\n");
   world = await createAgentWorld(cluster());
   world.gate.onHeard = captured.add;
   await createSamples(cluster(), world.admin, kubelet.node);
