@@ -53,14 +53,14 @@ export class Cluster implements AsyncDisposable {
   /** For a benchmark's tens of thousands of objects; see etcd-store.ts. */
   readonly etcd: ApiCredentials;
   /** Issues for what stands behind the API server: etcd and kubelets answer its clients alone, no user of the cluster. */
-  readonly backend: CertificateAuthority;
+  readonly backend: CertificateAuthority = new CertificateAuthority("sallyport test backend");
   /** Path of the certificate authority's PEM. */
   readonly caFile: string;
   readonly dir: string;
   /** Path of a kubeconfig that may do everything (group system:masters). */
   readonly adminKubeconfig: string;
   readonly programs: ClusterPrograms;
-  readonly #authority: CertificateAuthority;
+  readonly #authority = new CertificateAuthority("sallyport test cluster");
   readonly #admin: ApiCredentials;
   readonly #watchdog: Watchdog;
   readonly #options: ClusterOptions;
@@ -76,13 +76,11 @@ export class Cluster implements AsyncDisposable {
   constructor(dir: string, found: Programs, ports: Ports, options: ClusterOptions) {
     this.dir = dir;
     this.server = `https://127.0.0.1:${ports.api}`;
-    this.backend = new CertificateAuthority("sallyport test backend");
     const ca = this.backend.certificate;
     this.etcd = { server: `https://127.0.0.1:${ports.etcd}`, ca, ...this.backend.issue({ commonName: "lab" }) };
     this.#options = options;
     this.#tokenUsers = withTokens(options.tokenUsers ?? []);
     this.kubectlPath = found.kubectl;
-    this.#authority = new CertificateAuthority("sallyport test cluster");
     mkdirSync(dir, { recursive: true });
     this.caFile = this.#write("ca.crt", this.#authority.certificate);
     this.#admin = this.#credentials({ user: "admin", groups: ["system:masters"] });
