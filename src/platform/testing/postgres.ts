@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -108,14 +108,22 @@ async function startOwn(programs: string): Promise<TestPostgres> {
   const owner = unprivileged();
   const folder = mkdtempSync(join(tmpdir(), "sallyport-pg-"));
   if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
-  const data = join(folder, "data");
+  const [data, passwordFile] = [join(folder, "data"), join(folder, "password")];
+  // Who may connect as its owner may run programs: `copy … from program`. The port is open to each user of this machine.
+  const password = randomBytes(16).toString("hex");
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (owner !== undefined) chownSync(passwordFile, owner.uid, owner.gid);
   // initdb and postgres refuse to run as root, and must not inherit a working directory they cannot read.
   const options = { cwd: folder, stdio: "ignore", ...owner } as const;
   execFileSync(
     join(programs, "initdb"),
-    ["-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"],
+    [
+      ...["-D", data, "-U", "postgres", "-A", "scram-sha-256", `--pwfile=${passwordFile}`],
+      ...["--no-sync", "-E", "UTF8", "--locale=C"],
+    ],
     options,
   );
+  rmSync(passwordFile);
   const port = await freePort();
   const settings = [...CHEAP, "listen_addresses=127.0.0.1", `port=${port}`, `unix_socket_directories=${folder}`];
   const flags = settings.flatMap((setting) => ["-c", setting]);
@@ -125,7 +133,7 @@ async function startOwn(programs: string): Promise<TestPostgres> {
     server.kill("SIGQUIT");
   };
   process.once("exit", onExit);
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
   await answering(url, server);
   return {
     url,
