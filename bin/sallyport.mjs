@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // The source is TypeScript that Node 24 runs as it is. When this is an older Node, the one that came with the packages does.
 
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import * as module from "node:module";
-import { constants, homedir } from "node:os";
-import { join } from "node:path";
+import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
+import { keepCompiled } from "./compile-cache.mjs";
 
 const main = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
 
@@ -31,18 +31,6 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
   child.once("exit", (code, signal) => {
     process.exitCode = signal === null ? (code ?? 1) : 128 + constants.signals[signal];
   });
-}
-
-/** JavaScript without types, compiled, is kept in a folder of the person's own, as that of the npm package. */
-function keepCompiled() {
-  // biome-ignore lint/style/noProcessEnv: where a person's caches are.
-  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "sallyport", "compiled");
-  try {
-    mkdirSync(cache, { recursive: true, mode: 0o700 });
-    module.enableCompileCache(cache);
-  } catch {
-    // A home that cannot be written to: it starts slower.
-  }
 }
 
 /**

@@ -3,9 +3,10 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
+import { cacheRoot } from "./cache-root.ts";
 import { CONTROL_PLANE_NAMES, ProgramsError, type Recipe } from "./go-build.ts";
 import { chosenKubernetes, KUBERNETES_VERSIONS, NEWEST } from "./kubernetes-versions.ts";
-import { cacheRoot, type FindOptions, findPrograms, fitsServer, type KubernetesProgram, minorOf } from "./programs.ts";
+import { type FindOptions, findPrograms, fitsServer, type KubernetesProgram, minorOf } from "./programs.ts";
 
 const never = new AbortController().signal;
 let root = "";
@@ -152,6 +153,22 @@ describe("where a program comes from", () => {
 
   it("is under ~/.cache when XDG_CACHE_HOME is relative, as its specification says", () => {
     expect(cacheRoot({ XDG_CACHE_HOME: "here" })).toMatch(/^\/.*\.cache\/sallyport$/);
+  });
+
+  it.each([
+    ["", 0o777],
+    ["sallyport", 0o777],
+    ["sallyport", 0o770],
+  ])("is not one where another user can put programs: %s %o", async (path, mode) => {
+    await mkdir(join(root, "cache/sallyport"), { recursive: true });
+    await chmod(join(root, "cache", path), mode);
+    await expect(find({})).rejects.toThrow(/can be written to by others, so programs in it may be another user's/);
+  });
+
+  it("may lie in a folder such as /tmp, where each renames their own files only", async () => {
+    await mkdir(join(root, "cache"));
+    await chmod(join(root, "cache"), 0o1777);
+    expect(cacheRoot({ XDG_CACHE_HOME: join(root, "cache") })).toBe(join(root, "cache/sallyport"));
   });
 });
 

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ensureCacheEntry } from "./cache-entry.ts";
+import { cacheRoot } from "./cache-root.ts";
 import { controlPlaneRecipe, type Recipe } from "./go-build.ts";
 import { chosenKubernetes, KUBERNETES_VERSIONS, type KubernetesMinor, NEWEST } from "./kubernetes-versions.ts";
 import { kwokRecipe, stageFiles } from "./kwok.ts";
@@ -65,13 +65,6 @@ export async function findPrograms(options: FindOptions, signal: AbortSignal): P
     }),
     ...(options.kwok === true && { kwok: await inCache.kwok() }),
   };
-}
-
-/** `${XDG_CACHE_HOME:-~/.cache}/sallyport` */
-export function cacheRoot(env: Readonly<Record<string, string | undefined>>): string {
-  // The XDG base directory specification says to ignore a relative value.
-  const base = env.XDG_CACHE_HOME?.startsWith("/") ? env.XDG_CACHE_HOME : join(homedir(), ".cache");
-  return join(base, "sallyport");
 }
 
 /**

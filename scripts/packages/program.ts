@@ -1,4 +1,4 @@
-import { chmodSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { bundled } from "../../deploy/image/bundle.ts";
 import { bundlePluginProcess } from "../../deploy/image/plugin-process.ts";
@@ -18,6 +18,7 @@ export async function buildProgram(root: string, out: string): Promise<void> {
     writeFileSync(join(out, `${name}.mjs`), startOf(name));
     chmodSync(join(out, `${name}.mjs`), 0o755);
   }
+  copyFileSync(join(root, "bin/compile-cache.mjs"), join(out, "compile-cache.mjs"));
   const manifest = packageManifest(root, PROGRAM, {
     bin: Object.fromEntries(commands.map(([name]) => [name, `${name}.mjs`])),
     files: ["lib", "*.mjs", "NOTICE", "THIRD-PARTY-LICENSES"],
@@ -25,30 +26,19 @@ export async function buildProgram(root: string, out: string): Promise<void> {
   writeFileSync(join(out, "package.json"), manifest);
 }
 
-/**
- * Says what an older Node.js lacks. Code that V8 has compiled once is kept in a folder of the person's own: Node's default lies
- * where each user of the machine may make it before, and with it what runs with the person's kubeconfig.
- */
+/** Says what an older Node.js lacks. */
 function startOf(name: string): string {
   const lowest = PROGRAM.node.replace(">=", "");
   return `#!/usr/bin/env node
+import { keepCompiled } from "./compile-cache.mjs";
+
 const [major, minor] = process.versions.node.split(".").map(Number);
 const [lowestMajor, lowestMinor] = [${lowest.replace(".", ", ")}];
 if (major < lowestMajor || (major === lowestMajor && minor < lowestMinor)) {
   console.error(\`${name} needs Node.js ${lowest} or later: this is \${process.versions.node}\`);
   process.exit(1);
 }
-// Not by \`import\`, which takes as long again for what Node.js has loaded already.
-const [{ mkdirSync }, { enableCompileCache }, { homedir }, { join }] = ["fs", "module", "os", "path"].map((name) =>
-  process.getBuiltinModule(name),
-);
-const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "sallyport", "compiled");
-try {
-  mkdirSync(cache, { recursive: true, mode: 0o700 });
-  enableCompileCache(cache);
-} catch {
-  // A home that cannot be written to: it starts slower.
-}
+keepCompiled();
 await import("./lib/${name}.js");
 `;
 }

@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
-import { cacheRoot } from "../../lab/cluster/programs.ts";
+import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 import { packageSources } from "../../test/e2e/base-system.ts";
 import { command } from "../../test/e2e/command.ts";
 import { type Architecture, nodePackage, type SystemPins } from "./system-pins.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 import { COVERAGE, type Coverage } from "./coverage/coverage.ts";
 import { FULL_RUN, type FullRun } from "./full-run.ts";
 import { git } from "./order/changes.ts";
@@ -27,7 +27,7 @@ export function readLastRuns(root: string): Map<string, LastRun> {
   for (const [file, seconds] of Object.entries(run?.files ?? {})) {
     runs.set(file, { greenAt: Date.parse(run?.date ?? ""), seconds });
   }
-  for (const [file, last] of Object.entries(readJson<Record<string, LastRun>>(ownRuns()) ?? {})) {
+  for (const [file, last] of Object.entries(readJson<Record<string, LastRun>>(ownRuns() ?? "") ?? {})) {
     if (last.greenAt > (runs.get(file)?.greenAt ?? 0)) runs.set(file, last);
   }
   return runs;
@@ -36,14 +36,20 @@ export function readLastRuns(root: string): Map<string, LastRun> {
 /** Adds to what this machine knows of its runs. */
 export function writeLastRuns(runs: Readonly<Record<string, LastRun>>): void {
   const path = ownRuns();
+  if (path === undefined) return;
   mkdirSync(dirname(path), { recursive: true });
   // Two runs may end at the same time: the later one wins as a whole, and a reader never sees half a file.
   writeFileSync(`${path}.${process.pid}`, JSON.stringify({ ...readJson<object>(path), ...runs }));
   renameSync(`${path}.${process.pid}`, path);
 }
 
-function ownRuns(): string {
-  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "sallyport/test-runs/last-runs.json");
+/** Undefined: the cache may be another's, who would say which files need no run. */
+function ownRuns(): string | undefined {
+  try {
+    return join(cacheRoot(process.env), "test-runs/last-runs.json");
+  } catch {
+    return undefined;
+  }
 }
 
 function readJson<T>(path: string): T | undefined {

@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
+import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 import { findOnPath } from "../../lab/cluster/path-search.ts";
-import { cacheRoot } from "../../lab/cluster/programs.ts";
 
 /** Every package of schemathesis, at the version with which it is tested. */
 const REQUIREMENTS = join(import.meta.dirname, "requirements.txt");

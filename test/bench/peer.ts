@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
-import { cacheRoot } from "../../lab/cluster/programs.ts";
+import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 
 const SOURCE = join(import.meta.dirname, "peer");
 

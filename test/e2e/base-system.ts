@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
-import { cacheRoot } from "../../lab/cluster/programs.ts";
+import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 import { command } from "./command.ts";
 import { type Docker, Unavailable } from "./daemon.ts";
 

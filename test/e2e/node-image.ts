@@ -4,9 +4,10 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
+import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 import { type Recipe, sourceRecipe } from "../../lab/cluster/go-build.ts";
 import { KUBERNETES_VERSIONS, linkerFlags, NEWEST } from "../../lab/cluster/kubernetes-versions.ts";
-import { cacheRoot, ensureRecipe } from "../../lab/cluster/programs.ts";
+import { ensureRecipe } from "../../lab/cluster/programs.ts";
 import { BASE_SYSTEM, baseSystem, hasImage } from "./base-system.ts";
 import { bash } from "./command.ts";
 import type { Docker } from "./daemon.ts";

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isAlive } from "../../lab/cluster/cache-entry.ts";
-import { cacheRoot } from "../../lab/cluster/programs.ts";
+import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 import { command } from "./command.ts";
 
 /** The command that deletes a run's cluster after its process is gone. */

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import type { UserTokens } from "../../api-client/user-sign-in.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
 import { isRecord } from "../../base/is-record.ts";
@@ -32,7 +32,9 @@ export interface Profiles {
 const NONE: Profiles = { current: undefined, profiles: {} };
 
 export function profilesFile(env: Environment): string {
-  const config = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
+  const named = env.XDG_CONFIG_HOME ?? "";
+  // Its specification says to ignore a relative one: keys would lie in the folder in which a command was typed.
+  const config = isAbsolute(named) ? named : join(env.HOME || homedir(), ".config");
   return join(config, "sallyport", "profiles.json");
 }
 
