@@ -15,6 +15,8 @@ export default defineConfig({
     maxWorkers: 2,
     // It does nothing but in a full run, which records what each file covers.
     setupFiles: ["scripts/test-run/coverage/coverage-setup.ts"],
+    // Of a file with one such test the others would not run, and the run would be green.
+    allowOnly: false,
     sequence: { sequencer: Sequencer },
     // vitest's own second is too short for a machine that is busy with other work.
     expect: { poll: { timeout: 60_000 } },

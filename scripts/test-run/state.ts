@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { cacheRoot } from "../../lab/cluster/cache-root.ts";
 import { COVERAGE, type Coverage } from "./coverage/coverage.ts";
-import { FULL_RUN, type FullRun } from "./full-run.ts";
+import { type CommitOfRun, FULL_RUN, type FullRun, flawOf } from "./full-run.ts";
 import { git } from "./order/changes.ts";
 
 /** Of one test file. */
@@ -12,7 +12,13 @@ export interface LastRun {
   readonly seconds: number;
 }
 
+/** Undefined: there is none, or what is there is no record of a green run. */
 export function readFullRun(root: string): FullRun | undefined {
+  const record = readFullRunAsIs(root);
+  return flawOf(record, new Date()) === undefined ? (record as FullRun) : undefined;
+}
+
+export function readFullRunAsIs(root: string): unknown {
   return readJson(join(root, FULL_RUN));
 }
 
@@ -72,12 +78,25 @@ export interface Base {
 export function findBase(root: string, run: FullRun | undefined): Base | undefined {
   const named = process.env.SALLYPORT_TEST_BASE;
   if (named) return { commit: commitOf(root, named, true), because: "SALLYPORT_TEST_BASE" };
-  const ofRun = run && commitOf(root, run.commit);
-  if (ofRun !== undefined) return { commit: ofRun, because: "the newest full run" };
+  const ofRun = run && commitOfRun(root, run.commit);
+  // A record is committed after its run: one that names what is checked out was written by hand, or is not committed yet.
+  if (ofRun !== undefined && ofRun.commitsSince > 0) return { commit: ofRun.commit, because: "the newest full run" };
   const back = commitOf(root, `HEAD~${COMMITS_BACK}`);
   return back === undefined
     ? undefined
     : { commit: back, because: `${COMMITS_BACK} commits back: no full run is known` };
+}
+
+/** Undefined without git, and for a commit that did not lead to the one that is checked out: its files say nothing of these. */
+export function commitOfRun(root: string, commit: string): CommitOfRun | undefined {
+  try {
+    git(root, ["merge-base", "--is-ancestor", "--end-of-options", commit, "HEAD"]);
+    const date = git(root, ["log", "-1", "--format=%cI", "--end-of-options", commit]).trim();
+    const count = git(root, ["rev-list", "--count", "--end-of-options", `${commit}..HEAD`]);
+    return { commit, date, commitsSince: Number(count) };
+  } catch {
+    return undefined;
+  }
 }
 
 function commitOf(root: string, name: string, isRequired: true): string;

@@ -24,7 +24,10 @@ export function planRun(root: string, tests: readonly string[]): Plan {
     lastRuns: readLastRuns(root),
     read: (path) => readOr(join(root, path), ""),
   });
-  const compared = base === undefined ? "nothing, there is no git" : `${base.commit.slice(0, 8)} (${base.because})`;
+  const compared =
+    base === undefined
+      ? "nothing, there is no git or too little history"
+      : `${base.commit.slice(0, 8)} (${base.because})`;
   return { ordered, base: coverage === undefined ? `${compared}, by imports: no coverage is recorded` : compared };
 }
 
