@@ -1,10 +1,10 @@
 // `npm test`, `npm run test:rest [-- --budget 45m]`, `npm run test:full`: the parts of a tier (scripts/test-run/tiers.ts has the files of
 // each), in rows. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes
-// counts as one failure, because no report is no success. A machine that has no Docker and may not start one skips the
+// or tests nothing counts as one failure, because no report is no success. A machine that has no Docker and may not start one skips the
 // stories on a kind cluster; one without Python skips the fuzzer of the API. Both print that they skipped.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
@@ -208,7 +208,7 @@ function tell(part: Part, ended: Outcome): void {
   for (const { file, state } of times.files)
     if (state === "failed" && !file.startsWith("test/e2e/")) failedFiles.add(file);
   const failuresHere = [...testResults.flatMap(failuresOf), ...times.errors];
-  const code = isCut && failuresHere.length === 0 ? 0 : ended.code;
+  const code = isCut && failuresHere.length === 0 ? 0 : ended.code || (provesNothing(part, report) ? 1 : 0);
   if (part.title === "api-fuzz" && code === 0) ran.push({ file: API_FUZZ, seconds: Number(seconds), state: "passed" });
   passed += report.numPassedTests;
   leftOut += report.numPendingTests ?? 0;
@@ -222,6 +222,17 @@ function tell(part: Part, ended: Outcome): void {
   const outcome = code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
   process.stdout.write(`── ${part.title}: ${outcome}, ${seconds} s ──\n`);
   whereTimeWent.push(`${seconds.padStart(8)} s  ${part.title}\n`, ...slowestFiles(testResults));
+}
+
+/**
+ * A run that ends with 0 may have run no test: `process.exit(0)` while it starts. Only the rest of a change may be nothing, and what
+ * was stopped says so by itself.
+ */
+function provesNothing({ title, report }: Part, { numPassedTests }: Report): boolean {
+  if (report === undefined || interrupted.aborted) return false;
+  const proves = existsSync(report) && (tier === "rest" || numPassedTests > 0);
+  if (!proves) process.stdout.write(`${title} ended with 0, and reports no test that passed\n`);
+  return !proves;
 }
 
 function npm(script: string): Part {

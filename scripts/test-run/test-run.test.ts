@@ -263,6 +263,18 @@ it("counts a part that dies without a report as a failure", async () => {
   expect(await run({ ...ALL_WELL, [ALL]: { code: 137 } })).toMatchObject({ code: 1, last: "3 passed, 1 failed" });
 });
 
+it.each<[string, Part]>([
+  ["ends well without a report", { code: 0 }],
+  ["reports no test", passing(0)],
+])("counts a part that %s as a failure", async (_how, part) => {
+  expect(await run({ ...ALL_WELL, [ALL]: part })).toMatchObject({
+    code: 1,
+    last: "3 passed, 1 failed",
+    out: expect.stringContaining(`${ALL} ended with 0, and reports no test that passed`),
+  });
+  expect(await run({ "unit+chart+integration": part }, {}, "default")).toMatchObject({ code: 1 });
+});
+
 it("counts a failed check as a failure, although it has no tests", async () => {
   expect(await run(ALL_WELL, { check: 1 })).toMatchObject({ code: 1, last: "19 passed, 1 failed" });
 });
