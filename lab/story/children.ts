@@ -37,7 +37,11 @@ export async function startChildren(
       SALLYPORT_NAMESPACES: target.workloadNamespace,
       SALLYPORT_RELEASES_ENABLED: "true",
     }),
-    await make("operator", operatorAccount, { SALLYPORT_RELEASES_ENABLED: "true" }),
+    await make("operator", operatorAccount, {
+      SALLYPORT_RELEASES_ENABLED: "true",
+      // The story decides seconds after it has installed the policies, in a cluster in which nobody forges a name.
+      SALLYPORT_ADMISSION_SETTLE_TIME: "0s",
+    }),
   ];
   stack.defer(async () => {
     await Promise.all(children.map((child) => child.stop(CHILD_GRACE_MS)));

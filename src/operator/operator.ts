@@ -73,7 +73,8 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const ofReleases = releases ? releasePolicyNames(config.releasesSecrets) : [];
     const others = [...(debug ? DEBUG_VALIDATING_POLICIES : []), ...ofReleases];
     const looking = { client, clock, log, metrics, mode, others };
-    const admission = new AdmissionWatch({ ...looking, everyMs: config.admissionCheckIntervalMs });
+    const admitting = { everyMs: config.admissionCheckIntervalMs, settleMs: config.admissionSettleMs };
+    const admission = new AdmissionWatch({ ...looking, ...admitting });
     const served = () => caches.servedNamespaces();
     const rights = new Rights({ client, config, commands: plugins.commands, served, events, registry, clock, log });
     rights.watch.onChange(() => {

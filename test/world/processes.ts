@@ -25,6 +25,9 @@ export interface Running {
 /** Any port for health; and no end by a renewal that a busy machine makes late. */
 const HERE = { SALLYPORT_HEALTH_HOST: "127.0.0.1", SALLYPORT_HEALTH_PORT: "0", ...PATIENT_LEASE };
 
+/** `Cluster.apply` waits until policies are enforced. */
+const ENFORCED = { SALLYPORT_ADMISSION_SETTLE_TIME: "0s" };
+
 export function startAgent(env: Environment, tools: Partial<AgentTools> = {}): Running {
   const config = loadAgentConfig({ ...HERE, ...env });
   return start((own, stop) => runAgent(config, { ...own, ...tools }, stop));
@@ -36,7 +39,7 @@ export function startOperator(
   tools: Partial<OperatorTools> = {},
   more: Partial<OperatorConfig> = {},
 ): Running {
-  const config = { ...loadOperatorConfig({ ...HERE, ...env }), ...more };
+  const config = { ...loadOperatorConfig({ ...HERE, ...ENFORCED, ...env }), ...more };
   return start((own, stop) => runOperator(config, { ...own, ...tools }, stop));
 }
 

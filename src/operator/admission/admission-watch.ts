@@ -18,6 +18,8 @@ export interface AdmissionWatchOptions {
   readonly others?: readonly string[];
   /** Between two looks. A policy that goes is noticed that late: the operator may only get policies, not watch them. */
   readonly everyMs: number;
+  /** How long an API server may take to enforce policies that are there; of several, each by itself. */
+  readonly settleMs: number;
 }
 
 const RETRY_MS = 1_000;
@@ -37,7 +39,7 @@ export class AdmissionWatch {
     this.#options = options;
   }
 
-  /** Of the last look. @throws Error before the first: wait for {@link whenSynced}. */
+  /** Of the last look; `since` is when each API server had taken up the policies. @throws Error before the first: wait for {@link whenSynced}. */
   get current(): Enforcement {
     if (this.#current === undefined) throw new Error("the admission policies have not been looked at yet");
     return this.#current;
@@ -69,8 +71,9 @@ export class AdmissionWatch {
   }
 
   async look(signal: AbortSignal): Promise<void> {
-    const { client, log, metrics, mode, others = [] } = this.#options;
-    const { enforcement, missing, ...policies } = await readEnforcement(client, mode, signal, others);
+    const { client, log, metrics, mode, others = [], settleMs } = this.#options;
+    const { enforcement: found, missing, ...policies } = await readEnforcement(client, mode, signal, others);
+    const enforcement = "since" in found ? { ...found, since: new Date(found.since.getTime() + settleMs) } : found;
     metrics.policies(policies);
     const before = this.#current;
     const missingBefore = this.#othersMissing;

@@ -151,7 +151,8 @@ test("it is looked at again and again; a look that fails leaves the last one sta
   const metrics = {
     policies: ({ presence }: PolicyReading) => void presences.push(Object.values(presence).filter(Boolean).length),
   };
-  const watch = new AdmissionWatch({ client, clock, log: silentLogger, metrics, mode: "stamping", everyMs: 30_000 });
+  const often = { everyMs: 30_000, settleMs: 20_000 };
+  const watch = new AdmissionWatch({ client, clock, log: silentLogger, metrics, mode: "stamping", ...often });
   expect(() => watch.current).toThrow("not been looked at");
   let changes = 0;
   watch.onChange(() => {
@@ -165,6 +166,8 @@ test("it is looked at again and again; a look that fails leaves the last one sta
   };
   await idle();
   expect([watch.current.kind, changes, presences]).toEqual(["stamped", 1, [ALL.length]]);
+  // API servers enforce them a while after they are there.
+  expect(watch.current).toMatchObject({ since: new Date("2026-01-01T08:00:20Z") });
   answer = "broken";
   clock.advance(30_000);
   await idle();
@@ -198,6 +201,7 @@ test("a wait for the first look ends when its signal aborts", async () => {
     clock: new FakeClock(),
     log: silentLogger,
     everyMs: 1,
+    settleMs: 0,
     mode: "stamping" as const,
     metrics: { policies: () => undefined },
   };

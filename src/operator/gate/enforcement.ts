@@ -11,7 +11,8 @@ import type { Resource } from "../../kube/objects/resource.ts";
 import { resources } from "../../kube/objects/resource.ts";
 
 /**
- * What the API server's admission does for decisions right now, and since when all that see access grants are there.
+ * What the API server's admission does for decisions, and since when all policies that see access grants are there. What
+ * {@link AdmissionWatch} gives out has the instant, which may lie ahead, since when they are enforced for sure.
  */
 export type Enforcement =
   /** Names are stamped by the server. */

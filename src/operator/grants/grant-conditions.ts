@@ -62,7 +62,7 @@ export function grantConditions(outlook: Outlook, now: Date): NonNullable<Access
     Approved: approved(outlook),
     Active: active(outlook),
     Succeeded: succeeded(outlook),
-    IdentityVerified: identityVerified(outlook),
+    IdentityVerified: identityVerified(outlook, now),
     // The agent reports and cannot write here; the operator does not know whether it did, and does not pretend to.
     Reported: {
       status: "Unknown",
@@ -159,9 +159,10 @@ function succeeded({ state, lines }: Outlook): Said<"Succeeded"> {
 /**
  * Whether the name on the decision can be believed: the admission policies must have been in force since before the
  * decision. That instant is not on record (managed-fields times can be forged), so the last moment at which we saw the
- * grant undecided stands for it, or its creation.
+ * grant undecided stands for it, or its creation. Before an API server enforces policies that are there, anybody may type
+ * any name.
  */
-function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerified"> {
+function identityVerified({ grant, enforcement }: Outlook, now: Date): Said<"IdentityVerified"> {
   const { spec, metadata, status } = grant;
   const decided = spec.approvedForMinutes !== undefined || spec.deniedReason !== undefined;
   if (enforcement.kind === "none") {
@@ -173,6 +174,13 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
       "the operator may not look at the admission policies: it needs get on validatingadmissionpolicies, mutatingadmissionpolicies and their bindings",
     );
   }
+  if (!decided && now < enforcement.since) {
+    const from = enforcement.since.toISOString();
+    return no(
+      "NotEnforced",
+      `the admission policies are new: wait with the decision until ${from}, or its name is not vouched for`,
+    );
+  }
   if (!decided) return { status: "Unknown", reason: "AwaitingDecision", message: "no decision yet" };
   const before = status?.conditions?.find(({ type }) => type === "IdentityVerified");
   const trusted = before !== undefined && before.status !== "False";
@@ -180,7 +188,10 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
   // Times have whole seconds. A policy that was taken away and put back in the grant's first second came before it or after.
   const youngest = Date.parse(undecidedAt) - (trusted ? 0 : 1_000);
   if (!(enforcement.since.getTime() <= youngest)) {
-    return no("NotEnforced", "an admission policy is younger than the decision may be");
+    return no(
+      "NotEnforced",
+      "the API server may not have enforced an admission policy yet when the decision was made: to have the name vouched for, revoke, and let the vendor ask again",
+    );
   }
   if (spec.decidedBy === undefined) return no("NoName", "the decision carries no name");
   if (enforcement.kind === "stamped") return yes("StampedByAdmission", `the API server vouches for ${spec.decidedBy}`);

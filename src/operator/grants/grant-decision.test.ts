@@ -265,6 +265,22 @@ describe("who decided", () => {
     );
   });
 
+  test("is not before the API server enforces policies that are new, and is when the decision waits for that", () => {
+    const early = settled(fresh, at("09:00:01"), since("09:00:30"));
+    expect(reasonOf(early, "IdentityVerified")).toBe("False/NotEnforced");
+    expect(messageOf(early, "IdentityVerified")).toContain("wait with the decision until 2026-01-01T09:00:30.000Z");
+    expect(decideGrant(world(early, since("09:00:30")), at("09:00:01"))).toEqual([{ do: "comeBack", afterMs: 29_000 }]);
+    const approval = { approvedForMinutes: 60, decidedBy: "alice" };
+    for (const forged of [fresh, early])
+      expect(reasonOf(settled(edited(forged, approval), at("09:00:40"), since("09:00:30")), "IdentityVerified")).toBe(
+        "False/NotEnforced",
+      );
+    const awaited = settled(early, at("09:00:30"), since("09:00:30"));
+    expect(reasonOf(awaited, "IdentityVerified")).toBe("Unknown/AwaitingDecision");
+    const decided = settled(edited(awaited, approval), at("09:00:40"), since("09:00:30"));
+    expect(reasonOf(decided, "IdentityVerified")).toBe("True/StampedByAdmission");
+  });
+
   test("stays doubtful when a policy was taken away and put back around the decision", () => {
     const gone = settled(open, at("10:01:00"), missing);
     expect(reasonOf(settled(gone, at("10:03:00"), since("10:02:00")), "IdentityVerified")).toBe("False/NotEnforced");

@@ -78,7 +78,7 @@ export function decideGrant(facts: GrantFacts, now: Date): readonly GrantAction[
   // An equal status is not written: our own write comes back as an event, and would spin forever.
   if (!isDeepStrictEqual(status, grant.status)) actions.push({ do: "writeStatus", status });
   else if (isSettled(grant) && status.receipt === undefined && !deleted) actions.push({ do: "linkReceipt" });
-  const next = nextInstant(grant, status);
+  const next = nextInstant(facts, status, now);
   const awaits = state === "Approved" && (facts.lending?.missing.length ?? 0) > 0;
   if (next !== undefined) {
     const afterMs = Math.min(next - now.getTime(), awaits ? LOOK_AGAIN_MS : Number.POSITIVE_INFINITY);
@@ -198,8 +198,16 @@ function recorded(
 }
 
 /** When the clock alone will change something; `decideBefore` itself is still in time, so one millisecond later. */
-function nextInstant({ spec }: AccessGrant, status: AccessGrantStatus): number | undefined {
-  if (status.state === "Pending") return Date.parse(spec.decideBefore) + 1;
+function nextInstant(
+  { grant: { spec }, enforcement }: GrantFacts,
+  status: AccessGrantStatus,
+  now: Date,
+): number | undefined {
+  if (status.state === "Pending") {
+    const late = Date.parse(spec.decideBefore) + 1;
+    // From then on a decision's name can be vouched for, if the grant is seen undecided once more.
+    return "since" in enforcement && now < enforcement.since ? Math.min(late, enforcement.since.getTime()) : late;
+  }
   return status.state === "Approved" && status.approvedUntil !== undefined
     ? Date.parse(status.approvedUntil)
     : undefined;

@@ -40,6 +40,7 @@ export interface OperatorConfig extends ProcessSettings, ReleaseSettings, Plugin
   readonly sweepIntervalMs: number;
   readonly admissionMode: AdmissionMode;
   readonly admissionCheckIntervalMs: number;
+  readonly admissionSettleMs: number;
   readonly accessCheckIntervalMs: number;
   readonly shutdownGraceMs: number;
   readonly leaseDurationMs: number;
@@ -109,6 +110,12 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     default: "30s",
     doc: `Between two looks at the admission policies; how late a missing one is shown. ${2 * (VALIDATING_POLICIES.length + MUTATING_POLICIES.length)} small requests each.`,
     parse: duration(1_000, 600_000),
+  },
+  admissionSettleMs: {
+    env: "SALLYPORT_ADMISSION_SETTLE_TIME",
+    default: "30s",
+    doc: "How long API servers may take to enforce admission policies that are new: 0.5 to 3 s, a busy one 10. No name of a decision that may have been made before is vouched for. 0s is for tests, which wait for the policies themselves.",
+    parse: duration(0, 600_000),
   },
   accessCheckIntervalMs: {
     env: "SALLYPORT_ACCESS_CHECK_INTERVAL",
