@@ -98,6 +98,16 @@ function clusterHands(
       configMaps: config.releasesMayReadConfigMaps,
       volumeClaims: config.releasesMayReadVolumeClaims,
     },
+    mayUse: {
+      priorityClasses: config.releasesMayUsePriorityClasses,
+      runtimeClasses: config.releasesMayUseRuntimeClasses,
+      schedulers: config.releasesMayUseSchedulers,
+      resourceClaims: config.releasesMayUseResourceClaims,
+      extendedResources: config.releasesMayUseExtendedResources,
+      annotations: config.releasesMayUseAnnotations,
+      labels: config.releasesMayUseLabels,
+    },
+    maxPods: config.releasesMaxPods,
     podSecurity: config.releasesPodSecurity,
   };
   return new ClusterHands({

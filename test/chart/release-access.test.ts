@@ -37,6 +37,16 @@ test.each([
     { mayRead: { secrets: ["pull", "shop-*"], configMaps: ["ca"], volumeClaims: ["*"] }, podSecurity: "baseline" },
   ],
   ["with their secret values", { secrets: true }],
+  [
+    "that may use what is the customer's, and have many pods",
+    {
+      mayUse: {
+        ...{ priorityClasses: ["shop-*"], runtimeClasses: ["gvisor"], schedulers: ["batch"], resourceClaims: ["gpu"] },
+        ...{ extendedResources: ["gpu.example/*"], annotations: ["a.example/*", "b.example/c"], labels: [] },
+      },
+      maxPods: 1_000_000,
+    },
+  ],
 ])("releases %s add the roles, bindings and policies of src/crds, and nothing else", async (_, options) => {
   const wanted = [...openReleases(NAMES, options), ...openNamespaceToReleases("shop", NAMES)];
   const plain = ({ apiVersion, kind, metadata, ...rest }: Rendered): object => ({
@@ -159,6 +169,14 @@ test("agent and operator are told, and not where releases are off", async () => 
     SALLYPORT_RELEASES_MAY_READ_SECRETS: "registry-pull,shop-*",
     SALLYPORT_RELEASES_MAY_READ_CONFIG_MAPS: "cluster-ca",
     SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS: "",
+    SALLYPORT_RELEASES_MAY_USE_PRIORITY_CLASSES: "",
+    SALLYPORT_RELEASES_MAY_USE_RUNTIME_CLASSES: "",
+    SALLYPORT_RELEASES_MAY_USE_SCHEDULERS: "",
+    SALLYPORT_RELEASES_MAY_USE_RESOURCE_CLAIMS: "",
+    SALLYPORT_RELEASES_MAY_USE_EXTENDED_RESOURCES: "",
+    SALLYPORT_RELEASES_MAY_USE_ANNOTATIONS: "nginx.ingress.kubernetes.io/*",
+    SALLYPORT_RELEASES_MAY_USE_LABELS: "",
+    SALLYPORT_RELEASES_MAX_PODS: "20",
     SALLYPORT_RELEASES_POD_SECURITY: "restricted",
     SALLYPORT_RELEASES_RECREATE: "false",
     SALLYPORT_RELEASES_ROLE: "sallyport-op-release-apply",
@@ -174,6 +192,11 @@ test.each<[object, RegExp]>([
   [{ releases: { enabled: true, registries: ["r.example/'] || true || ['"] } }, /releases.*registries/s],
   [{ releases: { enabled: true, mayRead: { secrets: ["a'] || true || ['"] } } }, /releases.*secrets/s],
   [{ releases: { enabled: true, mayRead: { secrets: ["*-a"] } } }, /releases.*secrets/s],
+  [{ releases: { enabled: true, mayUse: { priorityClasses: ["*"] } } }, /releases.*priorityClasses/s],
+  [{ releases: { enabled: true, mayUse: { annotations: ["*"] } } }, /releases.*annotations/s],
+  [{ releases: { enabled: true, mayUse: { annotations: ["a.example/'] || true || ['"] } } }, /releases.*annotations/s],
+  [{ releases: { enabled: true, mayUse: { labels: ["plain"] } } }, /releases.*labels/s],
+  [{ releases: { enabled: true, maxPods: 0 } }, /releases.*maxPods/s],
   [{ releases: { enabled: true, podSecurity: "privileged" } }, /releases.*podSecurity/s],
   [{ releases: { enabled: true, role: "a'] || true || ['" } }, /releases.*role/s],
   [{ releases: { enabled: true, role: "sallyport-op-kubernetes-logs" } }, /choose a ClusterRole of your own/],

@@ -4,6 +4,7 @@ import { RELEASE_STAMPING_POLICIES } from "../../../src/crds/manifests/admission
 import { RELEASE_SECRET_POLICIES } from "../../../src/crds/manifests/admission/release-objects/secret-admission.ts";
 import { openNamespaceToReleases, openReleases } from "../../../src/crds/manifests/installation.ts";
 import { releaseSecretRbac, releaseSecretRoles } from "../../../src/crds/manifests/roles/release-secret-roles.ts";
+import { type MayUse, USED_LISTS } from "../../../src/crds/released/may-use.ts";
 import { groupOf, RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
 import { MARKS, object, when } from "./chart-objects.ts";
 
@@ -17,7 +18,9 @@ const VALUES = {
   volumeClaims: "mark-release-volume-claims-read",
   podSecurity: "mark-release-pod-security",
   bringsSecrets: "mark-release-values",
+  maxPods: "mark-release-most-pods",
 } as const;
+const useMark = (list: string): string => `mark-release-use-of-${list.toLowerCase()}`;
 /** A list of CEL in single quotes, which a YAML string of either style takes as they are. */
 const joined = (value: string): string => `{{ join "', '" $.Values.releases.${value} }}`;
 const EXPRESSIONS: ReadonlyMap<string, string> = new Map([
@@ -29,6 +32,8 @@ const EXPRESSIONS: ReadonlyMap<string, string> = new Map([
   [VALUES.volumeClaims, joined("mayRead.volumeClaims")],
   [VALUES.podSecurity, "{{ $.Values.releases.podSecurity }}"],
   [VALUES.bringsSecrets, "{{ $.Values.releases.secrets }}"],
+  [VALUES.maxPods, "{{ int64 $.Values.releases.maxPods }}"],
+  ...USED_LISTS.map((list) => [useMark(list), joined(`mayUse.${list}`)] as const),
 ]);
 
 const BRINGS_SECRETS = "$.Values.releases.secrets";
@@ -44,6 +49,8 @@ export function releaseTemplates(): string {
     mayRead: {
       ...{ secrets: [VALUES.secrets], configMaps: [VALUES.configMaps], volumeClaims: [VALUES.volumeClaims] },
     },
+    mayUse: Object.fromEntries(USED_LISTS.map((list) => [list, [useMark(list)]])) as unknown as MayUse,
+    maxPods: VALUES.maxPods,
     podSecurity: VALUES.podSecurity,
     secrets: VALUES.bringsSecrets,
   };

@@ -1,10 +1,12 @@
 import { RELEASE_ROLE } from "../../../src/crds/group.ts";
 import { READ_PATTERN } from "../../../src/crds/released/may-read.ts";
+import { MAX_PODS, USED, USED_LISTS, usePattern } from "../../../src/crds/released/may-use.ts";
 import { POD_SECURITY_LEVELS } from "../../../src/crds/released/pod-security.ts";
 import { RELEASE_RESOURCES } from "../../../src/crds/released/release-kinds.ts";
 import {
   type Branch,
   branch,
+  count,
   flag,
   type Leaf,
   leaf,
@@ -48,6 +50,21 @@ export const RELEASES_VALUES: Branch = branch(
         configMaps: readable("ConfigMaps, of variables and volumes."),
         volumeClaims: readable("Volume claims of pods, and those that a StatefulSet finds under its own names."),
       },
+    ),
+    mayUse: branch(
+      "What is yours, or what a controller of yours obeys, that a release may name: names, and beginnings of names that end with `*`. Empty: no others than those of docs/releases.md.",
+      Object.fromEntries(
+        USED_LISTS.map((each) => [
+          each,
+          list(USED[each].doc, [], { type: "string", pattern: usePattern(each).source, maxLength: 317 }),
+        ]),
+      ),
+    ),
+    maxPods: count(
+      MAX_PODS,
+      1,
+      "Pods that one release may have at once: replicas, the most that its autoscalers may make of them, what its Jobs run side by side, and one for each DaemonSet.",
+      1_000_000,
     ),
     podSecurity: words(
       "restricted",

@@ -1,4 +1,5 @@
 import { isSecretOf, RELEASE_SECRET_PREFIX } from "../release-secret.ts";
+import { isNamed } from "./may-use.ts";
 
 /** What a pod reads by name, and the value with which the customer lets releases read what they do not bring. */
 export const READ_KINDS = {
@@ -40,7 +41,5 @@ interface ReadFields {
  */
 export function isReadable(mayRead: MayRead, kind: ReadKind, name: string, deploymentId: string): boolean {
   if (kind === "Secret" && name.startsWith(RELEASE_SECRET_PREFIX)) return isSecretOf(deploymentId, name);
-  return mayRead[READ_KINDS[kind]].some((pattern) =>
-    pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
-  );
+  return isNamed(mayRead[READ_KINDS[kind]], name);
 }

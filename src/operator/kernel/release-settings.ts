@@ -1,6 +1,7 @@
-import { matching, oneOf, type SettingsOf, truth } from "../../base/settings.ts";
+import { integer, matching, oneOf, type SettingsOf, truth } from "../../base/settings.ts";
 import { NAMESPACE_NAME, OBJECT_NAME, RELEASE_ROLE, RELEASES_NAMESPACE } from "../../crds/group.ts";
 import { READ_PATTERN } from "../../crds/released/may-read.ts";
+import { MAX_PODS, USED, type UsedList, upperSnake, usePattern } from "../../crds/released/may-use.ts";
 import { POD_SECURITY_LEVELS, type PodSecurity } from "../../crds/released/pod-security.ts";
 
 /** What the customer lets releases do. */
@@ -16,6 +17,16 @@ export interface ReleaseSettings {
   readonly releasesMayReadSecrets: readonly string[];
   readonly releasesMayReadConfigMaps: readonly string[];
   readonly releasesMayReadVolumeClaims: readonly string[];
+  /** The same of what a release may name, or bear. */
+  readonly releasesMayUsePriorityClasses: readonly string[];
+  readonly releasesMayUseRuntimeClasses: readonly string[];
+  readonly releasesMayUseSchedulers: readonly string[];
+  readonly releasesMayUseResourceClaims: readonly string[];
+  readonly releasesMayUseExtendedResources: readonly string[];
+  readonly releasesMayUseAnnotations: readonly string[];
+  readonly releasesMayUseLabels: readonly string[];
+  /** Pods that a release may have at once. */
+  readonly releasesMaxPods: number;
   readonly releasesPodSecurity: PodSecurity;
   /** Objects whose fields cannot be changed are deleted and made anew. */
   readonly releasesRecreate: boolean;
@@ -57,6 +68,19 @@ export const RELEASE_SETTINGS: SettingsOf<ReleaseSettings> = {
   releasesMayReadSecrets: readable("SECRETS", "Secrets"),
   releasesMayReadConfigMaps: readable("CONFIG_MAPS", "ConfigMaps"),
   releasesMayReadVolumeClaims: readable("VOLUME_CLAIMS", "volume claims"),
+  releasesMayUsePriorityClasses: usable("priorityClasses"),
+  releasesMayUseRuntimeClasses: usable("runtimeClasses"),
+  releasesMayUseSchedulers: usable("schedulers"),
+  releasesMayUseResourceClaims: usable("resourceClaims"),
+  releasesMayUseExtendedResources: usable("extendedResources"),
+  releasesMayUseAnnotations: usable("annotations"),
+  releasesMayUseLabels: usable("labels"),
+  releasesMaxPods: {
+    env: "SALLYPORT_RELEASES_MAX_PODS",
+    default: `${MAX_PODS}`,
+    doc: "Pods that one release may have at once: replicas, the most that its autoscalers may make of them, what its Jobs run side by side, and one for each DaemonSet.",
+    parse: integer(1, 1_000_000),
+  },
   releasesPodSecurity: {
     env: "SALLYPORT_RELEASES_POD_SECURITY",
     default: "restricted",
@@ -96,6 +120,16 @@ function readable(kind: string, of: string) {
     default: "",
     doc: `${of} of the namespace that a release may read and does not bring: names, and beginnings of names that end with \`*\`. Empty: none.`,
     parse: words(READ_PATTERN, "names, or beginnings of names with a *, such as shop-*"),
+  };
+}
+
+/** What a release may name of the customer's, or bear. */
+function usable(list: UsedList) {
+  return {
+    env: `SALLYPORT_RELEASES_MAY_USE_${upperSnake(list)}`,
+    default: "",
+    doc: `${USED[list].doc} Names, and beginnings of names that end with \`*\`. Empty: no others.`,
+    parse: words(usePattern(list), "names, or beginnings of names with a *, such as shop-* or example.com/*"),
   };
 }
 

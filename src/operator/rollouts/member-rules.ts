@@ -31,9 +31,6 @@ export function selectionProblems(manifest: ReleaseManifest): readonly string[] 
     ...(selector === undefined || !isChoosing || isOwn(selector)
       ? []
       : [`it chooses pods without the label ${DEPLOYMENT_ID_LABEL} that it has itself`]),
-    ...(kind === "Job.batch" && isSet(nodeAt(manifest.spec).manualSelector)
-      ? ["manualSelector chooses pods of others"]
-      : []),
   ];
 }
 
@@ -49,7 +46,6 @@ export function scaleProblems(manifest: ReleaseManifest, refs: ReadonlySet<strin
 }
 
 const BORROWED = ["volumeName", "selector", "dataSource", "dataSourceRef"];
-const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 
 const RETENTION = "persistentVolumeClaimRetentionPolicy";
 
@@ -70,23 +66,7 @@ export function claimProblems(manifest: ReleaseManifest, pod: Node): readonly st
     return [
       ...BORROWED.filter((field) => isSet(spec[field])).map((field) => `a claim's ${field} takes data of others`),
       ...(spec.storageClassName === "" ? ["a claim's empty storageClassName takes a volume of others"] : []),
-      ...(nodeAt(claim, "metadata", "annotations")[CLASS_ANNOTATION] === undefined
-        ? []
-        : [`a claim's annotation ${CLASS_ANNOTATION} goes around storageClassName`]),
     ];
   });
   return [...lost, ...borrowed];
-}
-
-/** Clouds give their identities by annotation, and the account's Secrets are the customer's. */
-export function accountProblems(manifest: ReleaseManifest): readonly string[] {
-  if (kindAndGroup(manifest) !== "ServiceAccount") return [];
-  return [
-    ...Object.keys(nodeAt(manifest, "metadata", "annotations")).map(
-      (name) => `the annotation ${name} may give it rights`,
-    ),
-    ...["secrets", "imagePullSecrets"]
-      .filter((field) => listAt(manifest, field).length > 0)
-      .map((field) => `${field} of a service account may not be set`),
-  ];
 }

@@ -15,13 +15,6 @@ export interface PodRules {
 }
 
 const HOST_NAMESPACES = ["hostNetwork", "hostPID", "hostIPC"];
-/** Give a role in a cloud, a network beside the cluster's, or a weaker AppArmor. */
-const ANNOTATIONS = [
-  "iam.amazonaws.com/",
-  "k8s.v1.cni.cncf.io/",
-  "v1.multus-cni.io/",
-  "container.apparmor.security.beta.kubernetes.io/",
-];
 const HOSTNAME = "kubernetes.io/hostname";
 const SELINUX_TYPES = ["", "container_t", "container_init_t", "container_kvm_t"];
 
@@ -44,9 +37,6 @@ export function podProblems(template: Node, rules: PodRules): readonly string[] 
       ? ["a projected token needs a service account of the release's own"]
       : []),
     ...placeProblems(pod),
-    ...Object.keys(nodeAt(template, "metadata", "annotations"))
-      .filter((name) => ANNOTATIONS.some((prefix) => name.startsWith(prefix)))
-      .map((name) => `the annotation ${name} may not be on a pod`),
     ...(listAt(pod, "securityContext", "sysctls").length === 0 ? [] : ["sysctls change the node's kernel"]),
     ...securityProblems("the pod", nodeAt(pod, "securityContext")),
     ...containers.flatMap((container) => containerProblems(container, registries)),
@@ -64,7 +54,7 @@ function hasToken(volume: Node): boolean {
   return listAt(volume, "projected", "sources").some((source) => source.serviceAccountToken !== undefined);
 }
 
-/** A pod that chooses its node goes to where another pod's secrets are, and one of the system's priority evicts others. */
+/** A pod that chooses its node goes to where another pod's secrets are. */
 function placeProblems(pod: Node): readonly string[] {
   const affinity = nodeAt(pod, "affinity", "nodeAffinity");
   const terms = [
@@ -79,7 +69,6 @@ function placeProblems(pod: Node): readonly string[] {
     ...(isSet(pod.nodeName) ? ["nodeName goes around the scheduler"] : []),
     ...(nodeAt(pod, "nodeSelector")[HOSTNAME] === undefined ? [] : [`nodeSelector ${HOSTNAME} chooses a node by name`]),
     ...(isNamed ? ["nodeAffinity chooses a node by name"] : []),
-    ...(textAt(pod, "priorityClassName").startsWith("system-") ? ["priorityClassName is the system's own"] : []),
   ];
 }
 

@@ -2,11 +2,12 @@ import { describe, expect, test } from "vitest";
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../crds/release-names.ts";
 import { READS_NOTHING } from "../../crds/released/may-read.ts";
+import { USES_NOTHING } from "../../crds/released/may-use.ts";
 import { adoptedProblems, RELEASE_KINDS, type ReleaseRules, refOf, releaseProblems } from "./release-rules.ts";
 
 const RULES: ReleaseRules = {
   ...{ kinds: RELEASE_KINDS, namespaces: ["shop"], registries: [], mayExpose: false },
-  ...{ mayRead: READS_NOTHING, podSecurity: "baseline" },
+  ...{ mayRead: READS_NOTHING, mayUse: USES_NOTHING, maxPods: 100, podSecurity: "baseline" },
 };
 
 const line = (manifest: ReleaseManifest): ReleaseObject => ({ wave: 0, frozen: false, resourceId: "api", manifest });
@@ -50,6 +51,7 @@ const budget = (spec: object): ReleaseManifest => object("policy/v1", "PodDisrup
 const scaler = (scaleTargetRef: object): ReleaseManifest =>
   object("autoscaling/v2", "HorizontalPodAutoscaler", { spec: { scaleTargetRef } });
 const pinned = (affinity: object): ReleaseManifest => deployment({ affinity: { nodeAffinity: affinity } });
+const nodeOf = (spec: unknown): object => spec as object;
 const byHost = [{ key: "kubernetes.io/hostname", operator: "In", values: ["n-1"] }];
 const named = (name: string): object => ({ name, namespace: "shop", labels: OWN });
 const problems = (manifests: readonly ReleaseManifest[], rules: Partial<ReleaseRules> = {}): readonly string[] =>
@@ -70,7 +72,6 @@ test("an ordinary release has no problem", () => {
     {
       ...{
         hostAliases: [{ ip: "127.0.0.1", hostnames: ["a"] }],
-        priorityClassName: "high",
         nodeSelector: { disk: "ssd" },
       },
       securityContext: {
@@ -112,7 +113,7 @@ describe("refused is", () => {
     ["a kind of the same name in another group", object("apps.example/v1", "Deployment"), "no Deployment.apps.example"],
     ["a Secret", object("v1", "Secret"), "install no Secret"],
     ["a webhook", object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"), "install no"],
-    ["an owner", deployment({}, {}, { ownerReferences: [] }), "metadata.ownerReferences"],
+    ["an owner", deployment({}, {}, { ownerReferences: [{ name: "o" }] }), "metadata.ownerReferences"],
     ["a finalizer", deployment({}, {}, { finalizers: ["a/b"] }), "metadata.finalizers"],
     ["a generated name", deployment({}, {}, { generateName: "a" }), "metadata.generateName"],
     ["the node's network", deployment({ hostNetwork: true }), "hostNetwork"],
@@ -154,10 +155,10 @@ describe("refused is", () => {
     [
       "an identity of a cloud",
       account({}, { annotations: { "eks.amazonaws.com/role-arn": "a" } }),
-      "role-arn may give",
+      "annotation eks.amazonaws.com/role-arn is not in releases.mayUse.annotations",
     ],
-    ["a Secret of an account", account({ secrets: [{ name: "a" }] }), "secrets of a service account"],
-    ["a Secret to pull with", account({ imagePullSecrets: [{ name: "a" }] }), "imagePullSecrets of a service"],
+    ["a Secret of an account", account({ secrets: [{ name: "a" }] }), "secrets may not be set"],
+    ["a Secret to pull with", account({ imagePullSecrets: [{ name: "a" }] }), "imagePullSecrets may not be set"],
     ...["iam.amazonaws.com/role", "k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"].map(annotated),
     annotated("container.apparmor.security.beta.kubernetes.io/c"),
     ["no mark on its pods", workload({ template: { spec: { automountServiceAccountToken: false } } }), "its pods lack"],
@@ -243,7 +244,11 @@ describe("refused is", () => {
       "whenScaled is not Retain",
     ],
     ["a claim without a class", claim({ storageClassName: "" }), "storageClassName"],
-    ["a claim with a class by annotation", claim({}, { annotations: { [CLASS]: "" } }), "goes around"],
+    [
+      "a claim with a class by annotation",
+      claim({}, { annotations: { [CLASS]: "" } }),
+      "not in releases.mayUse.annotations",
+    ],
     ["a claim of each copy's", workload({ volumeClaimTemplates: [{ spec: { volumeName: "v" } }] }), "volumeName"],
     [
       "a claim for as long as the pod",
@@ -388,6 +393,69 @@ describe("where Pod Security is restricted", () => {
   });
 });
 
+describe("names of the customer's", () => {
+  const used = deployment({
+    ...{ priorityClassName: "high", runtimeClassName: "gvisor", schedulerName: "batch" },
+    resourceClaims: [{ name: "g", resourceClaimName: "gpu" }],
+  });
+  const may = { priorityClasses: ["high"], runtimeClasses: ["g*"], schedulers: ["batch"], resourceClaims: ["gpu"] };
+
+  test("are refused, each by the value that would allow it, and pass when it names them", () => {
+    expect(problems([used])).toEqual([
+      "priorityClassName high is not in releases.mayUse.priorityClasses",
+      "runtimeClassName gvisor is not in releases.mayUse.runtimeClasses",
+      "schedulerName batch is not in releases.mayUse.schedulers",
+      "resourceClaimName gpu is not in releases.mayUse.resourceClaims",
+    ]);
+    expect(problems([used], { mayUse: { ...USES_NOTHING, ...may } })).toEqual([]);
+    expect(problems([deployment({ schedulerName: "default-scheduler" })])).toEqual([]);
+  });
+
+  test("are also resources with a domain, annotations and labels, in whatever is made of the object", () => {
+    const gpu = deployment({}, { resources: { limits: { cpu: "1", "gpu.example/a": "1" } } });
+    expect(problems([gpu])).toEqual(["resource gpu.example/a is not in releases.mayUse.extendedResources"]);
+    expect(problems([gpu], { mayUse: { ...USES_NOTHING, extendedResources: ["gpu.example/*"] } })).toEqual([]);
+    const plain = { plain: "a", "helm.sh/hook": "a", "checksum/config": "a", "prometheus.io/scrape": "true" };
+    const annotations = { ...plain, "mesh.example/inject": "a" };
+    const labels = { ...OWN, tier: "a", "app.kubernetes.io/name": "a", "mesh.example/inject": "a" };
+    const template = { metadata: { labels, annotations }, spec: { automountServiceAccountToken: false } };
+    expect(problems([workload({ template })])).toEqual([
+      "label mesh.example/inject is not in releases.mayUse.labels",
+      "annotation mesh.example/inject is not in releases.mayUse.annotations",
+    ]);
+    expect(problems([object("v1", "Service", { metadata: { ...named("api"), labels, annotations } })])).toHaveLength(2);
+    const mayUse = { ...USES_NOTHING, annotations: ["mesh.example/*"], labels: ["mesh.example/inject"] };
+    expect(problems([workload({ template })], { mayUse })).toEqual([]);
+  });
+
+  test("that pods resolve to something else are taken by no Service", () => {
+    const service = (name: string, clusterIP?: string) =>
+      object("v1", "Service", { metadata: named(name), spec: { selector: OWN, ...(clusterIP && { clusterIP }) } });
+    expect(problems([service("kubernetes")])).toEqual([expect.stringContaining("the API server")]);
+    expect(problems([service("com", "None")])).toEqual([expect.stringContaining("the domain com")]);
+    expect(problems([service("com"), service("web", "None")])).toEqual([]);
+    expect(problems([deployment({ hostname: "vault", subdomain: "secrets" })])).toEqual([
+      "spec.template.spec.subdomain may not be set",
+    ]);
+  });
+});
+
+test("more pods than a release may have are refused, in words of the whole", () => {
+  const scaled = (replicas: number) => ({ ...deployment(), spec: { ...nodeOf(deployment().spec), replicas } });
+  expect(problems([scaled(100)])).toEqual([]);
+  expect(problems([scaled(101)])).toEqual(["it may have 101 pods at once, and releases.maxPods is 100"]);
+  expect(problems([scaled(3)], { maxPods: 2 })).toHaveLength(1);
+  const top = scaler({ apiVersion: "apps/v1", kind: "Deployment", name: "api" });
+  const most = { ...top, spec: { ...nodeOf(top.spec), maxReplicas: 200 } };
+  expect(problems([scaled(1), most])).toEqual(["it may have 200 pods at once, and releases.maxPods is 100"]);
+});
+
+test("a field that no Kubernetes had until now is refused: it could name anything", () => {
+  expect(problems([deployment({ fromANewerKubernetes: "a" })])).toEqual([
+    "spec.template.spec.fromANewerKubernetes is no field that this version of Sallyport knows",
+  ]);
+});
+
 describe("a text", () => {
   const data = (text: string): ReleaseManifest => object("v1", "ConfigMap", { data: { settings: text } });
   test.each([
@@ -409,9 +477,9 @@ describe("a text", () => {
   });
 
   test("of any depth is read", () => {
-    let spec: object = { text: "a\u202eb" };
-    for (let depth = 0; depth < 100_000; depth += 1) spec = { spec };
-    expect(problems([object("v1", "ConfigMap", { spec })])).toHaveLength(1);
+    let data: object = { text: "a\u202eb" };
+    for (let depth = 0; depth < 100_000; depth += 1) data = { data };
+    expect(problems([object("v1", "ConfigMap", { data })])).toHaveLength(1);
   });
 });
 
@@ -428,7 +496,25 @@ test.each<[string, ReleaseManifest, readonly string[]]>([
     deployment({ serviceAccountName: "theirs" }),
     ["service account theirs is not the release's own"],
   ],
-  ["what an account has", account({}, { annotations: { role: "a" } }), ["the annotation role may give it rights"]],
+  [
+    "what an account has",
+    account({}, { annotations: { "cloud.example/role": "a", role: "a" } }),
+    ["annotation cloud.example/role is not in releases.mayUse.annotations"],
+  ],
+  [
+    "what a controller does with its pods, and what they take",
+    workload({
+      template: {
+        metadata: { labels: OWN, annotations: { "mesh.example/volume": "a" }, finalizers: ["a.example/b"] },
+        spec: { automountServiceAccountToken: false, priorityClassName: "high", fromANewerKubernetes: "a" },
+      },
+    }),
+    [
+      "annotation mesh.example/volume is not in releases.mayUse.annotations",
+      "spec.template.metadata.finalizers may not be set",
+      "priorityClassName high is not in releases.mayUse.priorityClasses",
+    ],
+  ],
   [
     "nothing of what adoption removes, or the API server writes",
     account({}, { uid: "u", annotations: { [FILE]: "{}" } }),

@@ -1,12 +1,16 @@
 import { dataProblems } from "../../base/data-problems.ts";
 import type { ReleaseManifest, ReleaseObject } from "../../crds/kinds/release-content.ts";
 import type { MayRead } from "../../crds/released/may-read.ts";
+import type { MayUse } from "../../crds/released/may-use.ts";
 import type { PodSecurity } from "../../crds/released/pod-security.ts";
 import { kindAndGroup, RELEASE_RESOURCES } from "../../crds/released/release-kinds.ts";
-import { accountProblems, claimProblems, scaleProblems, selectionProblems } from "./member-rules.ts";
+import { adoptedFieldProblems, fieldProblems } from "./field-rules.ts";
+import { claimProblems, scaleProblems, selectionProblems } from "./member-rules.ts";
+import { nameProblems } from "./name-rules.ts";
 import { podProblems } from "./pod-rules.ts";
 import { readProblems } from "./read-rules.ts";
-import { type Node, nodeAt } from "./rule-nodes.ts";
+import { nodeAt, templateOf } from "./rule-nodes.ts";
+import { sizesOf } from "./sizes.ts";
 
 /** What a release may install, as a chart's value or by default. Anything else is refused, also where a role allows it. */
 export const RELEASE_KINDS: readonly string[] = Object.keys(RELEASE_RESOURCES);
@@ -27,6 +31,10 @@ export interface ReleaseRules {
   readonly mayExpose: boolean;
   /** What pods may read that the release does not bring. */
   readonly mayRead: MayRead;
+  /** What a release may name of the customer's, and bear. */
+  readonly mayUse: MayUse;
+  /** Pods that a release may have at once. */
+  readonly maxPods: number;
   readonly podSecurity: PodSecurity;
 }
 
@@ -52,14 +60,15 @@ export function refOf(manifest: ReleaseManifest): string {
 export function releaseProblems(objects: readonly ReleaseObject[], rules: ReleaseRules): readonly RuleProblem[] {
   const refs = new Set(objects.map(({ manifest }) => refOf(manifest)));
   const seen = new Set<string>();
-  return objects.flatMap(({ manifest }) => {
+  const ofEach = objects.flatMap(({ manifest }) => {
     const ref = refOf(manifest);
     const twice = seen.has(ref) ? ["the release has it twice"] : [];
     seen.add(ref);
     const messages = [
       ...twice,
       ...placeProblems(manifest, rules),
-      ...metadataProblems(manifest),
+      ...nameProblems(manifest),
+      ...fieldProblems(manifest, rules.mayUse),
       ...dataProblems(manifest).map(({ path, message }) => `.${path.join(".").slice(0, MAX_PATH)} ${message}`),
       ...reachProblems(manifest, refs, rules),
       ...claimProblems(manifest, nodeAt(templateOf(manifest), "spec")),
@@ -69,6 +78,16 @@ export function releaseProblems(objects: readonly ReleaseObject[], rules: Releas
     ];
     return messages.map((message) => ({ ref, message }));
   });
+  return [...tooLarge(objects, rules), ...ofEach];
+}
+
+/** One that fills the cluster leaves no room for pods of others. */
+function tooLarge(objects: readonly ReleaseObject[], { maxPods }: ReleaseRules): readonly RuleProblem[] {
+  const { pods, podsOfNode } = sizesOf(objects);
+  const all = pods + podsOfNode;
+  return all <= maxPods
+    ? []
+    : [{ ref: "", message: `it may have ${all} pods at once, and releases.maxPods is ${maxPods}` }];
 }
 
 /**
@@ -87,10 +106,11 @@ export function adoptedProblems(
   const { [FROM_FILE]: _, ...annotations } = nodeAt(adopted, "metadata", "annotations");
   const judged = { ...adopted, metadata: { ...adopted.metadata, annotations } } as ReleaseManifest;
   const ref = refOf(adopted);
-  return reachProblems(judged, refs, rules).map((message) => ({ ref, message: `as it would be then: ${message}` }));
+  const messages = [...reachProblems(judged, refs, rules), ...adoptedFieldProblems(judged, rules.mayUse)];
+  return messages.map((message) => ({ ref, message: `as it would be then: ${message}` }));
 }
 
-/** What its pods may do and read, or who they are as its account. */
+/** What its pods may do and read. */
 function reachProblems(manifest: ReleaseManifest, refs: ReadonlySet<string>, rules: ReleaseRules): readonly string[] {
   const brings = (kind: string, name: string) => refs.has(`${kind}/${manifest.metadata.namespace ?? ""}/${name}`);
   const bringsAccount = (name: string) => brings("ServiceAccount", name);
@@ -98,7 +118,6 @@ function reachProblems(manifest: ReleaseManifest, refs: ReadonlySet<string>, rul
   return [
     ...(template === undefined ? [] : podProblems(template, { ...rules, bringsAccount })),
     ...readProblems(manifest, nodeAt(template, "spec"), rules.mayRead, brings),
-    ...accountProblems(manifest),
   ];
 }
 
@@ -109,22 +128,6 @@ function placeProblems(manifest: ReleaseManifest, { kinds, namespaces }: Release
   if (namespace === undefined) return ["it names no namespace"];
   if (!namespaces.includes(namespace)) return [`the deployment is not accepted in namespace ${namespace}`];
   return [];
-}
-
-/** What would let it take over, outlive or hide among objects of others. */
-function metadataProblems({ metadata }: ReleaseManifest): readonly string[] {
-  const given = metadata as Readonly<Record<string, unknown>>;
-  return ["ownerReferences", "finalizers", "generateName", "uid", "resourceVersion"]
-    .filter((field) => given[field] !== undefined)
-    .map((field) => `metadata.${field} may not be set`);
-}
-
-/** The template of the pods that the object runs; undefined: it runs none. */
-export function templateOf(manifest: ReleaseManifest): Node | undefined {
-  const { kind, spec } = manifest;
-  if (kind === "Pod") return nodeAt(manifest);
-  const template = kind === "CronJob" ? nodeAt(spec, "jobTemplate", "spec", "template") : nodeAt(spec, "template");
-  return Object.keys(nodeAt(template, "spec")).length > 0 ? template : undefined;
 }
 
 /** `externalIPs` take over addresses of others, and are refused also where a release may be exposed. */

@@ -1,4 +1,5 @@
 import { isRecord } from "../../base/is-record.ts";
+import type { ReleaseManifest } from "../../crds/kinds/release-content.ts";
 
 /** A part of an object that a release brings, of which nothing is known but that it is JSON. */
 export type Node = Readonly<Record<string, unknown>>;
@@ -27,4 +28,12 @@ export function textAt(node: unknown, ...path: readonly string[]): string {
 /** Whether it differs from what the API server keeps of an absent field. */
 export function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false && value !== "" && value !== 0;
+}
+
+/** The template of the pods that the object runs; undefined: it runs none. */
+export function templateOf(manifest: ReleaseManifest): Node | undefined {
+  const { kind, spec } = manifest;
+  if (kind === "Pod") return nodeAt(manifest);
+  const template = kind === "CronJob" ? nodeAt(spec, "jobTemplate", "spec", "template") : nodeAt(spec, "template");
+  return Object.keys(nodeAt(template, "spec")).length > 0 ? template : undefined;
 }

@@ -65,7 +65,7 @@ export const POD_ATTACKS: readonly Attack<Who>[] = [
       },
     },
   }),
-  pod("nor evicts others", "a priority of the system's own", { priorityClassName: "system-node-critical" }),
+  pod("nor evicts others", "with a priority class", { priorityClassName: "system-node-critical" }),
   pod("nor changes the kernel", "no setting of a node's kernel", security({ sysctls: [{ name: "a.b", value: "1" }] })),
   pod("nor leaves SELinux", "more than SELinux lets", {}, security({ seLinuxOptions: { type: "spc_t" } })),
   pod("nor seccomp", "runs nothing Unconfined", security({ seccompProfile: { type: "Unconfined" } })),
@@ -139,7 +139,7 @@ export const POD_ATTACKS: readonly Attack<Who>[] = [
     ...{ policy: CLAIM_NAMES, as: "rollout", words: "a StatefulSet of others would take for its own" },
     ...create(() => released("v1", "PersistentVolumeClaim", "data-vault-1", claimOf({}))),
   },
-  made("nor annotates a pod for another network", "annotates no pod", () =>
+  made("nor annotates a pod for another network", "pods and claims annotations", () =>
     released("apps/v1", "Deployment", "fresh", {
       spec: marked({}, { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } }),
     }),
@@ -152,7 +152,7 @@ export const POD_ATTACKS: readonly Attack<Who>[] = [
       JSON.stringify({ spec: { template: { spec: { nodeSelector: { "kubernetes.io/hostname": "n-2" } } } } }),
     ],
   },
-  made("nor gives an account an identity of the cloud", "annotates no service account", () =>
+  made("nor gives an account an identity of the cloud", "writes annotations", () =>
     released("v1", "ServiceAccount", "fresh", {}, { annotations: { "eks.amazonaws.com/role-arn": "a" } }),
   ),
   made("nor a Secret", "gives no service account a Secret", () =>
@@ -214,7 +214,7 @@ export const POD_ATTACKS: readonly Attack<Who>[] = [
   made("nor one for as long as a pod", "without a class", () =>
     releasedDeployment("fresh", volume({ ephemeral: { volumeClaimTemplate: claimOf({ storageClassName: "" }) } })),
   ),
-  made("nor a class by an annotation", "claims no volume by the annotation", () =>
+  made("nor a class by an annotation", "writes annotations", () =>
     released("v1", "PersistentVolumeClaim", "fresh", claimOf({}), {
       annotations: { "volume.beta.kubernetes.io/storage-class": "" },
     }),

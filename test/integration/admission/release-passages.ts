@@ -108,6 +108,54 @@ export const RELEASE_PASSAGES: readonly Passage<Who>[] = [
     ),
   },
   {
+    title: "what it names of the customer's is named by the customer",
+    as: "rollout",
+    ...create(() =>
+      releasedDeployment(
+        "fresh",
+        {
+          ...{ priorityClassName: "shop-high", runtimeClassName: "gvisor", schedulerName: "shop" },
+          resourceClaims: [{ name: "g", resourceClaimName: "shop-gpu" }],
+          hostname: "web",
+          affinity: {
+            podAntiAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: [
+                { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "fresh" } } },
+              ],
+            },
+          },
+        },
+        { resources: { limits: { "shop.example/gpu": "1", cpu: "1" } } },
+        {
+          annotations: { "nginx.ingress.kubernetes.io/a": "b" },
+          labels: { ...MEMBER, "shop.example/tier": "a", tier: "a" },
+        },
+      ),
+    ),
+  },
+  {
+    title: "it annotates pods with what no controller obeys",
+    as: "rollout",
+    ...create(() => {
+      const annotations = { "checksum/config": "a", "prometheus.io/scrape": "true", note: "a" };
+      return released("apps/v1", "Deployment", "fresh", { spec: { ...marked({}, { annotations }), replicas: 100 } });
+    }),
+  },
+  {
+    title: "it makes a Service without an address, under its own name or that of its namespace",
+    as: "rollout",
+    passes: ["sallyport-rollout-service-names"],
+    ...create(() => released("v1", "Service", SHOP, { spec: { clusterIP: "None", ports: [{ port: 80 }] } })),
+  },
+  {
+    title: "it changes what the customer has scaled beyond that",
+    as: "rollout",
+    args: [
+      ...["patch", "deployment", "scaled", "-n", SHOP, "--dry-run=server", "-p"],
+      JSON.stringify({ spec: { paused: false } }),
+    ],
+  },
+  {
     title: "it makes a claim that a StatefulSet of its own takes",
     as: "rollout",
     passes: ["sallyport-rollout-claim-names"],

@@ -32,6 +32,11 @@ const STRANGER = "sam";
 export const OPTIONS = {
   registries: [REGISTRY, "other.example"],
   mayRead: { secrets: ["shop-*"], configMaps: ["shop-settings"], volumeClaims: ["data-cache-*"] },
+  mayUse: {
+    ...{ priorityClasses: ["shop-*"], runtimeClasses: ["gvisor"], schedulers: ["shop"], resourceClaims: ["shop-gpu"] },
+    extendedResources: ["shop.example/*"],
+    ...{ annotations: ["nginx.ingress.kubernetes.io/*"], labels: ["shop.example/tier"] },
+  },
 };
 export const RBAC = "rbac.authorization.k8s.io";
 export const bound = (kind: string, name: string, role: object, subject: object): Record<string, unknown> => ({
@@ -106,6 +111,8 @@ export async function setReleaseScene(
     releasedDeployment("touched", { hostNetwork: true, serviceAccountName: "own" }),
     // The customer has bound it to a node, and to a network.
     released("apps/v1", "Deployment", "pinned", { spec: marked(PINNED, NETWORK) }),
+    // The customer has scaled it beyond what releases may have.
+    { ...releasedDeployment("scaled"), spec: { ...marked({}), replicas: 1_000, paused: true } },
     content("rel-1") as Record<string, unknown>,
     ...["waiting", "denied", "ended", "paused", "unnamed", "anew", "pruning"].map(
       (name) => rollout(name) as Record<string, unknown>,

@@ -90,6 +90,7 @@ export const ACCOUNTS = "sallyport-rollout-service-accounts";
 export const CONFIG_MAPS = "sallyport-rollout-config-maps";
 export const CLAIMS = "sallyport-rollout-volume-claims";
 export const CLAIM_NAMES = "sallyport-rollout-claim-names";
+export const SERVICE_NAMES = "sallyport-rollout-service-names";
 export const WORDS = "sallyport-rollout-words";
 export const CONTENT = "sallyport-release-content";
 export const BINDINGS = "sallyport-operator-bindings";

@@ -7,6 +7,7 @@ import { GRANT_ATTACKS, GRANT_PASSAGES, setGrantScene } from "./grant-cases.ts";
 import { MACHINE_ATTACKS } from "./machine-attacks.ts";
 import { MACHINE_PASSAGES, MACHINE_STAMPS } from "./machine-passages.ts";
 import { setMachineScene } from "./machine-scene.ts";
+import { NAME_ATTACKS } from "./name-attacks.ts";
 import { OBJECT_ATTACKS } from "./object-attacks.ts";
 import { POD_ATTACKS } from "./pod-attacks.ts";
 import { RELEASE_PASSAGES } from "./release-passages.ts";
@@ -30,7 +31,7 @@ export const RELEASES = { ...OPTIONS, secrets: true };
 /** In the order in which their scenes are set, on one cluster. */
 export const TABLES: readonly Table[] = [
   {
-    attacks: [...OBJECT_ATTACKS, ...POD_ATTACKS, ...WORD_ATTACKS, NAMELESS],
+    attacks: [...OBJECT_ATTACKS, ...POD_ATTACKS, ...NAME_ATTACKS, ...WORD_ATTACKS, NAMELESS],
     passages: RELEASE_PASSAGES,
     stamps: RELEASE_STAMPS,
     setScene: (cluster) => setReleaseScene(cluster, RELEASES),

@@ -136,7 +136,7 @@ describe("what the customer has put into an object by another tool than kubectl'
       "a role of a cloud, which the policy lets stay",
       {},
       { metadata: { annotations: { "iam.amazonaws.com/role": "admin" } } },
-      "as it would be then: the annotation iam.amazonaws.com/role may not be on a pod",
+      "as it would be then: annotation iam.amazonaws.com/role is not in releases.mayUse.annotations",
     ],
     [
       "the node's network, which the API server's policy sees in the dry run",

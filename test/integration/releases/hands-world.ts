@@ -8,6 +8,7 @@ import type { ReleaseManifest, ReleaseObject } from "../../../src/crds/kinds/rel
 import { ROLLOUT, type Rollout, type RolloutAction } from "../../../src/crds/kinds/rollout.ts";
 import { APPLYSET_LABEL, applySetId, DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../../src/crds/release-names.ts";
 import { type MayRead, READS_NOTHING } from "../../../src/crds/released/may-read.ts";
+import { USES_NOTHING } from "../../../src/crds/released/may-use.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect, type WireRequest } from "../../../src/kube/client/connection.ts";
 import { RolloutAccess } from "../../../src/operator/access/rollout-access.ts";
@@ -108,7 +109,7 @@ export class HandsWorld {
       grantsNamespace: GRANTS,
       rules: {
         ...{ kinds: RELEASE_KINDS, registries: [], mayExpose: false },
-        ...{ mayRead, podSecurity: "restricted" },
+        ...{ mayRead, mayUse: USES_NOTHING, maxPods: 100, podSecurity: "restricted" },
       },
       recreates,
       ...(releasesNamespace !== undefined && { secrets: { client, releasesNamespace } }),
@@ -315,6 +316,7 @@ function role(): object & { readonly kind: string } & Readonly<Record<string, un
     { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] },
     // As a role of the customer's own may be.
     { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["get", "list", "create", "patch"] },
+    { apiGroups: ["networking.k8s.io"], resources: ["ingresses"], verbs: ["list"] },
     { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list"] },
   ];
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: ROLE }, rules };

@@ -20,6 +20,15 @@ async function install(intent: Intent, waves = 1): Promise<void> {
   }
 }
 
+/** Of the customer's own: its pods start without the ConfigMap, and take it when it is there. */
+function optionallyReading(shop: string, name: string, configMapName: string): ReleaseManifest {
+  const envFrom = [{ configMapRef: { name: configMapName, optional: true } }];
+  const labels = { app: name };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "theirs:1", envFrom }] } };
+  const spec = { selector: { matchLabels: labels }, template };
+  return { apiVersion: "apps/v1", kind: "Deployment", metadata: { name, namespace: shop }, spec };
+}
+
 describe("a plan", () => {
   test("shows what would be done, changes nothing, and leaves no account", async () => {
     const shop = await world.namespace();
@@ -30,6 +39,7 @@ describe("a plan", () => {
     const next = deployment(shop, "api", { image: "registry.example/app:2" });
     const spec = { selector: { app: "api" }, ports: [{ port: 80 }] };
     await world.change({ apiVersion: "v1", kind: "Service", metadata: { name: "theirs", namespace: shop }, spec });
+    await world.change(optionallyReading(shop, "waiting", "new"));
     const objects = [member(kept), member(next), member(configMap(shop, "new", {}), { wave: 1 })];
     const before = await Promise.all([kept, going, next].map((each) => world.read(each)));
     const intent = await world.intent("update", { objects, former, namespaces: [shop] });
@@ -41,6 +51,8 @@ describe("a plan", () => {
       changes: [
         `delete ConfigMap/${shop}/going`,
         `pods of Deployment ${shop}/api match your Service ${shop}/theirs`,
+        `your Deployment ${shop}/waiting names ConfigMap new, which is new`,
+        "comes to 1 pod at most",
         `runs registry.example/app:2, new in this release, in Deployment.apps/${shop}/api`,
         `change Deployment.apps/${shop}/api: .spec.template.spec.containers[name="c"].image`,
         `create ConfigMap/${shop}/new`,

@@ -5,6 +5,7 @@ import { installation } from "../../../src/crds/manifests/installation.ts";
 import { WITH_RELEASES } from "../../world/installation.ts";
 import { APPROVER, GRANTS, SHOP } from "../../world/people.ts";
 import { eventually } from "../../world/wait.ts";
+import { NAME_ATTACKS } from "../admission/name-attacks.ts";
 import { OBJECT_ATTACKS } from "../admission/object-attacks.ts";
 import { POD_ATTACKS } from "../admission/pod-attacks.ts";
 import { RELEASE_PASSAGES } from "../admission/release-passages.ts";
@@ -25,7 +26,7 @@ let world: OperatorWorld;
 const attacked = { cluster, kubeconfigs };
 const typing = useTyping<Who>(attacked);
 const { run } = typing;
-const ATTACKS = [...OBJECT_ATTACKS, ...POD_ATTACKS, ...WORD_ATTACKS];
+const ATTACKS = [...OBJECT_ATTACKS, ...POD_ATTACKS, ...NAME_ATTACKS, ...WORD_ATTACKS];
 
 beforeAll(async () => {
   world = await OperatorWorld.create(cluster());

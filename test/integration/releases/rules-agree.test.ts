@@ -8,12 +8,14 @@ import { runs } from "../../../src/base/testing/runs.ts";
 import type { ReleaseObject } from "../../../src/crds/kinds/release-content.ts";
 import { openReleases } from "../../../src/crds/manifests/installation.ts";
 import { DEPLOYMENT_ID_LABEL } from "../../../src/crds/release-names.ts";
+import { type MayUse, USES_NOTHING } from "../../../src/crds/released/may-use.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../src/operator/rollouts/release-rules.ts";
 import { INSTALLED, namespace } from "../../world/installation.ts";
 import { GRANTS, SHOP } from "../../world/people.ts";
 import { eventually, signal } from "../../world/wait.ts";
 import { DEPLOYMENT_ID } from "../operator/operator-world.ts";
 import {
+  MEMBER,
   REGISTRY,
   type Released,
   ROLLOUT_RUN,
@@ -120,6 +122,10 @@ const SECURITY = some(
   1,
 ).map(defined);
 
+const RESOURCES = fc
+  .constantFrom("gpu.example/a", "gpu.example/b", "cpu", "hugepages-2Mi")
+  .map((name) => ({ limits: { [name]: "1", ...(name.startsWith("huge") && { cpu: "1" }) } }));
+
 const CONTAINER = some(
   {
     image: fc.constantFrom(
@@ -146,22 +152,38 @@ const CONTAINER = some(
       { envFrom: [{ configMapRef: { name: "shop-c" } }, { secretRef: { name: "s" } }] },
     ),
     hostPort: fc.constantFrom(0, 80),
+    resources: RESOURCES,
   },
   1,
-).map(({ image = `${REGISTRY}/api:2`, add, drop = ["ALL"], hostPort, asks, security, allowed, user, env, ...own }) => ({
-  image,
-  ...env,
-  ...(asks && handled(asks.where, { httpGet: { port: 80, host: asks.host } })),
-  securityContext: defined({
-    ...own,
-    ...security,
-    ...user,
-    // An API server takes no container that is privileged and may not escalate.
-    ...((allowed === null || own.privileged === true) && { allowPrivilegeEscalation: null }),
-    capabilities: { drop, ...(add && { add }) },
+).map(
+  ({
+    image = `${REGISTRY}/api:2`,
+    add,
+    drop = ["ALL"],
+    hostPort,
+    asks,
+    security,
+    allowed,
+    user,
+    env,
+    resources,
+    ...own
+  }) => ({
+    image,
+    ...env,
+    ...(resources && { resources }),
+    ...(asks && handled(asks.where, { httpGet: { port: 80, host: asks.host } })),
+    securityContext: defined({
+      ...own,
+      ...security,
+      ...user,
+      // An API server takes no container that is privileged and may not escalate.
+      ...((allowed === null || own.privileged === true) && { allowPrivilegeEscalation: null }),
+      capabilities: { drop, ...(add && { add }) },
+    }),
+    ...(hostPort !== undefined && { ports: [{ containerPort: 80, hostPort }] }),
   }),
-  ...(hostPort !== undefined && { ports: [{ containerPort: 80, hostPort }] }),
-}));
+);
 
 const VOLUME = fc.constantFrom<object>(
   { emptyDir: {} },
@@ -185,6 +207,7 @@ const CLASS = "volume.beta.kubernetes.io/storage-class";
 const CLAIM = some(
   {
     annotated: fc.constantFrom({ [CLASS]: "" }, { [CLASS]: "fast" }, { a: "b" }),
+    kept: fc.constantFrom(["example.com/keep"]),
     volumeName: fc.constantFrom("v", ""),
     selector: fc.constantFrom({}, { matchLabels: { a: "b" } }),
     dataSource: fc.constantFrom({ kind: "PersistentVolumeClaim", name: "theirs" }),
@@ -192,8 +215,8 @@ const CLAIM = some(
     storageClassName: fc.constantFrom("", "fast"),
   },
   1,
-).map(({ annotated, ...spec }) => ({
-  metadata: defined({ annotations: annotated }),
+).map(({ annotated, kept, ...spec }) => ({
+  metadata: defined({ annotations: annotated, finalizers: kept }),
   spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...defined(spec) },
 }));
 const RETENTION = fc.constantFrom<object | undefined>(
@@ -230,6 +253,32 @@ const SELECTOR = LABELS.chain((matchLabels) =>
   ),
 );
 
+/** Beside pods, or away from them, of this namespace and others. */
+const BESIDE = fc
+  .record({
+    way: fc.constantFrom("podAffinity", "podAntiAffinity"),
+    isRequired: fc.boolean(),
+    where: fc.constantFrom({}, { namespaces: [] }, { namespaces: ["billing"] }, { namespaceSelector: {} }),
+  })
+  .map(({ way, isRequired, where }) => {
+    const term = { topologyKey: "zone", labelSelector: { matchLabels: { app: "db" } }, ...where };
+    return {
+      [way]: isRequired
+        ? { requiredDuringSchedulingIgnoredDuringExecution: [term] }
+        : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }] },
+    };
+  });
+/** Obeyed by a controller, or by none. */
+const ANNOTATIONS = fc
+  .constantFrom(
+    ...["iam.amazonaws.com/role", "mesh.example/inject", "mesh.example", "helm.sh/hook", "checksum/a", "a"],
+    ...["helm.sh", "xhelm.sh/a", "kubectl.kubernetes.io/restartedAt", "prometheus.io/scrape"],
+  )
+  .map((name) => ({ [name]: "a" }));
+const MARKED = { "mesh.example/inject": "a" };
+const MARKS = fc
+  .constantFrom("mesh.example/inject", "istio.example/rev", "app.kubernetes.io/name", "tier", "helm.sh/chart")
+  .map((name) => ({ [name]: "a" }));
 const POD = some(
   {
     hostNetwork: fc.constantFrom(true, false),
@@ -240,19 +289,25 @@ const POD = some(
     automountServiceAccountToken: fc.constantFrom(true, false),
     nodeName: fc.constantFrom("n-1"),
     nodeSelector: fc.constantFrom({ disk: "ssd" }, { "kubernetes.io/hostname": "n-1" }),
-    affinity: AFFINITY,
+    affinity: fc.oneof(AFFINITY, BESIDE),
     hostAliases: fc.constantFrom([{ ip: "127.0.0.1", hostnames: ["a"] }]),
-    priorityClassName: fc.constantFrom("system-node-critical"),
+    priorityClassName: fc.constantFrom("system-node-critical", "high", ""),
+    priority: fc.constantFrom(0, 1000),
+    runtimeClassName: fc.constantFrom("gvisor", "kata"),
+    schedulerName: fc.constantFrom("default-scheduler", "batch", "other"),
+    subdomain: fc.constantFrom("", "secrets"),
+    hostname: fc.constantFrom("vault"),
+    resourceClaims: fc.constantFrom(
+      [],
+      ...["resourceClaimName", "resourceClaimTemplateName"].flatMap((field) =>
+        ["gpu", "theirs"].map((name) => [{ name: "r", [field]: name }]),
+      ),
+    ),
     security: SECURITY,
     user: USER,
     imagePullSecrets: fc.constantFrom([{ name: "s" }], [{ name: "shop-s" }]),
     sysctls: fc.constantFrom([{ name: "net.ipv4.ip_local_port_range", value: "1 2" }], []),
-    annotations: fc.constantFrom(
-      ...["iam.amazonaws.com/role", "k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network", "a"].map(
-        (name) => ({ [name]: "a" }),
-      ),
-      { "container.apparmor.security.beta.kubernetes.io/c": "runtime/default" },
-    ),
+    annotations: ANNOTATIONS,
     volumes: fc.array(fc.oneof({ arbitrary: VOLUME, weight: 5 }, { arbitrary: EPHEMERAL, weight: 2 }), {
       maxLength: 2,
     }),
@@ -269,13 +324,29 @@ const POD = some(
   return { pod, annotations };
 });
 
+/** Of what a controller makes of an object: it has all of it. */
+const WITHIN = fc
+  .record({
+    finalizers: maybe(["example.com/keep"]),
+    ownerReferences: maybe([{ apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "u" }]),
+    namespace: maybe("billing"),
+    generateName: maybe("a-"),
+    name: maybe("a"),
+  })
+  .map(defined);
+
 /** A Deployment of it, and what is in its `spec`. */
-const WORKLOAD = fc.tuple(POD, CONTAINER).map(([{ pod, annotations }, container]) => {
-  const deployment = releasedDeployment("api", pod, container);
-  const { template, ...rest } = deployment.spec as { readonly template: { readonly metadata: object } };
-  const metadata = { ...template.metadata, ...(annotations && { annotations }) };
-  return { ...deployment, spec: { ...rest, template: { ...template, metadata } } };
-});
+const WORKLOAD = fc
+  .tuple(POD, CONTAINER, WITHIN, maybe(MARKED), maybe(1, 200))
+  .map(([{ pod, annotations }, container, within, marks, replicas]) => {
+    const deployment = releasedDeployment("api", pod, container);
+    const { template, ...rest } = deployment.spec as {
+      readonly template: { readonly metadata: { readonly labels: object } };
+    };
+    const labels = { ...template.metadata.labels, ...marks };
+    const metadata = { ...within, labels, ...(annotations && { annotations }) };
+    return { ...deployment, spec: { ...rest, ...defined({ replicas }), template: { ...template, metadata } } };
+  });
 const RUN = WORKLOAD.map(({ spec: { template } }) => {
   const pod = (template as unknown as { readonly spec: object }).spec;
   return { template: { ...template, spec: { ...pod, restartPolicy: "Never" } } };
@@ -283,6 +354,11 @@ const RUN = WORKLOAD.map(({ spec: { template } }) => {
 
 const METADATA = fc
   .record({
+    annotations: fc.option(ANNOTATIONS, { nil: undefined, freq: 3 }),
+    labels: fc.option(
+      MARKS.map((marks) => ({ ...MEMBER, ...marks })),
+      { nil: undefined, freq: 3 },
+    ),
     finalizers: maybe(["example.com/keep"]),
     ownerReferences: maybe([{ apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "u" }]),
   })
@@ -310,9 +386,11 @@ const OBJECT: fc.Arbitrary<Released> = fc.oneof(
     weight: 2,
   },
   {
-    arbitrary: RUN.map((spec) =>
-      released("batch/v1", "CronJob", "api", { spec: { schedule: "0 0 1 1 *", jobTemplate: { spec } } }),
-    ),
+    arbitrary: fc
+      .record({ spec: RUN, metadata: WITHIN })
+      .map(({ spec, metadata }) =>
+        released("batch/v1", "CronJob", "api", { spec: { schedule: "0 0 1 1 *", jobTemplate: { metadata, spec } } }),
+      ),
     weight: 2,
   },
   {
@@ -326,7 +404,7 @@ const OBJECT: fc.Arbitrary<Released> = fc.oneof(
   {
     arbitrary: fc
       .record({
-        annotations: maybe({}, { "eks.amazonaws.com/role-arn": "a" }),
+        annotations: maybe({}, { "eks.amazonaws.com/role-arn": "a" }, { role: "a" }),
         list: maybe("secrets", "imagePullSecrets"),
       })
       .map(({ annotations, list }) =>
@@ -364,10 +442,11 @@ const OBJECT: fc.Arbitrary<Released> = fc.oneof(
       .record({
         apiVersion: fc.constantFrom("apps/v1", "apps/v1", "v1", "apps.example/v1"),
         kind: fc.constantFrom("Deployment", "Deployment", "ReplicaSet", "DaemonSet"),
+        maxReplicas: fc.constantFrom(2, 2, 200),
       })
-      .map((target) =>
+      .map(({ maxReplicas, ...target }) =>
         released("autoscaling/v2", "HorizontalPodAutoscaler", "api", {
-          spec: { scaleTargetRef: { ...target, name: "scaled" }, maxReplicas: 2 },
+          spec: { scaleTargetRef: { ...target, name: "scaled" }, maxReplicas },
         }),
       ),
     weight: 1,
@@ -378,10 +457,13 @@ const OBJECT: fc.Arbitrary<Released> = fc.oneof(
         type: maybe("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"),
         externalIPs: maybe(["192.0.2.1"]),
         selector: LABELS,
+        name: fc.constantFrom("api", "api", "kubernetes", "com"),
+        isHeadless: fc.boolean(),
       })
-      .map(({ type, externalIPs, selector }) =>
-        released("v1", "Service", "api", {
+      .map(({ type, externalIPs, selector, name, isHeadless }) =>
+        released("v1", "Service", name, {
           spec: defined({
+            clusterIP: isHeadless && (type === undefined || type === "ClusterIP") ? "None" : undefined,
             type,
             externalIPs,
             selector,
@@ -431,10 +513,14 @@ const SOME = { secrets: ["shop-*"], configMaps: ["shop-c"], volumeClaims: [] };
 type Options = Omit<ReleaseRules, "namespaces">;
 const RESTRICTED: Options = {
   ...{ registries: [REGISTRY, "other.example"], mayExpose: false, kinds: RELEASE_KINDS },
-  ...{ mayRead: SOME, podSecurity: "restricted" },
+  ...{ mayRead: SOME, mayUse: USES_NOTHING, maxPods: 100, podSecurity: "restricted" },
 };
 const EXPOSED: Options = { ...RESTRICTED, registries: [], mayExpose: true };
-const BASELINE: Options = { ...EXPOSED, mayRead: EVERYTHING, podSecurity: "baseline" };
+const NAMED: MayUse = {
+  ...{ priorityClasses: ["high"], runtimeClasses: ["g*"], schedulers: ["batch"], resourceClaims: ["gpu"] },
+  ...{ extendedResources: ["gpu.example/a"], annotations: ["mesh.example/*"], labels: ["mesh.example/inject"] },
+};
+const BASELINE: Options = { ...EXPOSED, mayRead: EVERYTHING, mayUse: NAMED, podSecurity: "baseline" };
 /** Refused by the one policy that the main one does not see: each of them, in force. */
 const READING = ["configMap", "persistentVolumeClaim"].map((source) =>
   releasedDeployment("api", {
@@ -443,6 +529,7 @@ const READING = ["configMap", "persistentVolumeClaim"].map((source) =>
 );
 const ROOT = releasedDeployment("api", { securityContext: { runAsNonRoot: null } });
 const SECRET = released("v1", "Secret", "api");
+const PREFERRED = releasedDeployment("api", { priorityClassName: "high" });
 const BORROWING = releasedDeployment("api", { serviceAccountName: "customers" });
 const INGRESS = released("networking.k8s.io/v1", "Ingress", "api", {
   spec: { defaultBackend: { service: { name: "api", port: { number: 80 } } } },
@@ -476,6 +563,11 @@ test.each([
         ({ status, words }) => (isWide ? status === 201 : / rollout (runs|reads|uses) /.test(words)),
       );
     }
+    // What is named last, too.
+    await eventually(
+      () => tried(PREFERRED),
+      ({ status }) => (status === 201) === (options.mayUse !== USES_NOTHING),
+    );
     const rules: ReleaseRules = { ...options, namespaces: [SHOP] };
     const seen = { passed: 0, refused: 0, invalid: 0 };
     await fc.assert(

@@ -39,6 +39,22 @@
   value: {{ join "," $releases.mayRead.configMaps | quote }}
 - name: SALLYPORT_RELEASES_MAY_READ_VOLUME_CLAIMS
   value: {{ join "," $releases.mayRead.volumeClaims | quote }}
+- name: SALLYPORT_RELEASES_MAY_USE_PRIORITY_CLASSES
+  value: {{ join "," $releases.mayUse.priorityClasses | quote }}
+- name: SALLYPORT_RELEASES_MAY_USE_RUNTIME_CLASSES
+  value: {{ join "," $releases.mayUse.runtimeClasses | quote }}
+- name: SALLYPORT_RELEASES_MAY_USE_SCHEDULERS
+  value: {{ join "," $releases.mayUse.schedulers | quote }}
+- name: SALLYPORT_RELEASES_MAY_USE_RESOURCE_CLAIMS
+  value: {{ join "," $releases.mayUse.resourceClaims | quote }}
+- name: SALLYPORT_RELEASES_MAY_USE_EXTENDED_RESOURCES
+  value: {{ join "," $releases.mayUse.extendedResources | quote }}
+- name: SALLYPORT_RELEASES_MAY_USE_ANNOTATIONS
+  value: {{ join "," $releases.mayUse.annotations | quote }}
+- name: SALLYPORT_RELEASES_MAY_USE_LABELS
+  value: {{ join "," $releases.mayUse.labels | quote }}
+- name: SALLYPORT_RELEASES_MAX_PODS
+  value: {{ int64 $releases.maxPods | quote }}
 - name: SALLYPORT_RELEASES_POD_SECURITY
   value: {{ $releases.podSecurity | quote }}
 - name: SALLYPORT_RELEASES_RECREATE

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
+import { USES_NOTHING } from "../../../crds/released/may-use.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../operator/rollouts/release-rules.ts";
 import { renderStack } from "./render-stack.ts";
 import { GOLDEN_CASES, requestOf } from "./testing/golden-cases.ts";
@@ -14,6 +15,8 @@ const RULES: ReleaseRules = {
   mayExpose: false,
   // What `externalBindings` name is the customer's.
   mayRead: { secrets: ["*"], configMaps: ["*"], volumeClaims: [] },
+  mayUse: USES_NOTHING,
+  maxPods: 100,
   podSecurity: "restricted",
 };
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import { applySetId } from "../../../crds/release-names.ts";
+import { USES_NOTHING } from "../../../crds/released/may-use.ts";
 import { RELEASE_KINDS, type ReleaseRules, releaseProblems } from "../../../operator/rollouts/release-rules.ts";
 import { type RenderRequest, renderStack } from "./render-stack.ts";
 import { requestOf } from "./testing/golden-cases.ts";
@@ -14,6 +15,8 @@ const RULES: ReleaseRules = {
   mayExpose: false,
   // What `externalBindings` name is the customer's.
   mayRead: { secrets: ["*"], configMaps: ["*"], volumeClaims: [] },
+  mayUse: USES_NOTHING,
+  maxPods: 1_000_000,
   podSecurity: "restricted",
 };
 

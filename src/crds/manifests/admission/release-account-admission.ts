@@ -2,12 +2,15 @@ import type { InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { APPLYSET_LABEL, DEPLOYMENT_ID_LABEL } from "../../release-names.ts";
 import { type MayRead, READS_NOTHING } from "../../released/may-read.ts";
+import { MAX_PODS, type MayUse, USES_NOTHING } from "../../released/may-use.ts";
 import { RELEASE_RESOURCES } from "../../released/release-kinds.ts";
 import { forbid, type Match, quoted, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { outsideSystem } from "./operator-admission.ts";
 import { MEMBER_VARIABLES, memberRules } from "./release-objects/member-rules.ts";
+import { nameRules, sizeRules } from "./release-objects/name-rules.ts";
 import { containerRules, POD_VARIABLES, podRules, restrictedRules } from "./release-objects/pod-rules.ts";
 import { readVariables, secretRules } from "./release-objects/read-rules.ts";
+import { useRules, useVariables } from "./release-objects/use-rules.ts";
 import { madeBy, releaseAccountsOnly, WRITTEN } from "./release-objects/written.ts";
 
 /** What the customer lets releases install. */
@@ -20,6 +23,10 @@ export interface ReleaseOptions {
   readonly mayExpose?: boolean | string;
   /** What pods may read that no release brings. Left out: nothing. */
   readonly mayRead?: MayRead;
+  /** What they may name of the customer's, and bear. Left out: no more than is always free. */
+  readonly mayUse?: MayUse;
+  /** Pods of one release; a template's expression in the chart. */
+  readonly maxPods?: number | string;
   /** The level of Pod Security that pods are held to, one of POD_SECURITY_LEVELS; a template's expression in the chart. */
   readonly podSecurity?: string;
   /** Whether releases bring secret values; a template's expression in the chart. */
@@ -53,7 +60,7 @@ export function planAccounts(names: InstallationNames): readonly Manifest[] {
  */
 export function rolloutObjects(names: InstallationNames, options: ReleaseOptions): readonly Manifest[] {
   const { kinds = Object.keys(RELEASE_RESOURCES), registries = [], mayExpose = false, secrets = false } = options;
-  const { mayRead = READS_NOTHING, podSecurity = "restricted" } = options;
+  const { mayRead = READS_NOTHING, podSecurity = "restricted", mayUse = USES_NOTHING, maxPods = MAX_PODS } = options;
   const from = quoted(registries.length === 0 ? [""] : registries);
   return validatingPolicy("sallyport-rollout-objects", EVERY_WRITE, {
     matchConditions: releaseAccountsOnly(names),
@@ -62,6 +69,8 @@ export function rolloutObjects(names: InstallationNames, options: ReleaseOptions
       ...readVariables("Secret", mayRead),
       ...POD_VARIABLES,
       ...MEMBER_VARIABLES,
+      ...useVariables(mayUse),
+      { name: "maxPods", expression: `int('${maxPods}')` },
       // An empty list is one empty name, which a template can write.
       { name: "registries", expression: `[${from}].filter(r, r != '')` },
       { name: "mayExpose", expression: `'${String(mayExpose)}' == 'true'` },
@@ -81,6 +90,9 @@ export function rolloutObjects(names: InstallationNames, options: ReleaseOptions
       ...restrictedRules(),
       ...secretRules(),
       ...memberRules(),
+      ...useRules(),
+      ...nameRules(),
+      ...sizeRules(),
       ...exposureRules(),
     ],
   });
@@ -144,6 +156,11 @@ function exposureRules(): readonly Validation[] {
     forbid(
       `!variables.changes || variables.kind != 'Service' || variables.now[?'spec'][?'externalIPs'].orValue([]).size() == 0`,
       "a rollout takes over no address (externalIPs)",
+    ),
+    forbid(
+      "!variables.changes || variables.kind != 'Ingress.networking.k8s.io' || !variables.now[?'spec'][?'defaultBackend'][?'resource'].hasValue() && " +
+        "variables.now[?'spec'][?'rules'].orValue([]).all(r, r[?'http'][?'paths'].orValue([]).all(p, !p[?'backend'][?'resource'].hasValue()))",
+      "a rollout has an Ingress lead to Services only (backend.resource)",
     ),
   ];
 }

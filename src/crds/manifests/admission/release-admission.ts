@@ -17,6 +17,7 @@ import { operatorOnly } from "./operator-admission.ts";
 import { nothingNew } from "./plan-admission.ts";
 import { planAccounts, type ReleaseOptions, rolloutObjects } from "./release-account-admission.ts";
 import { rolloutReads, rolloutServiceAccounts } from "./release-objects/borrowed-objects.ts";
+import { rolloutServiceNames } from "./release-objects/name-rules.ts";
 import { RELEASE_SECRET_POLICIES, releaseSecretPolicies } from "./release-objects/secret-admission.ts";
 
 /** Names of the policies that an installation has only with releases; the operator looks for them then. */
@@ -27,6 +28,7 @@ export const RELEASE_VALIDATING_POLICIES = [
   "sallyport-rollout-config-maps",
   "sallyport-rollout-volume-claims",
   "sallyport-rollout-claim-names",
+  "sallyport-rollout-service-names",
   "sallyport-rollout-words",
   "sallyport-release-content",
 ] as const;
@@ -53,6 +55,7 @@ export function releasePolicies(names: InstallationNames, options: ReleaseOption
     ...rolloutObjects(names, options),
     ...rolloutServiceAccounts(names),
     ...rolloutReads(names, options.mayRead ?? READS_NOTHING),
+    ...rolloutServiceNames(names),
     ...rolloutWords(names),
     ...releaseContent(),
     ...(options.secrets ? releaseSecretPolicies(names) : []),

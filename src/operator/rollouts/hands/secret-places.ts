@@ -1,6 +1,6 @@
 import type { ReleaseObject } from "../../../crds/kinds/release-content.ts";
 import { isSecretOf } from "../../../crds/release-secret.ts";
-import { usedBy } from "./planning/borrowed.ts";
+import { fieldsOf, namedBy } from "../field-walk.ts";
 
 /** Where the secret values of a configuration are read: by its name, in the namespace of the objects that name it. */
 export interface SecretPlace {
@@ -8,20 +8,19 @@ export interface SecretPlace {
   readonly namespace: string;
 }
 
-const SECRET = "Secret/";
-
 /** The Secrets of the deployment's configuration that these objects read, each once. */
 export function secretsNamed(lines: readonly ReleaseObject[], deploymentId: string): readonly SecretPlace[] {
-  const refs = new Set(lines.flatMap(({ manifest }) => usedBy(manifest)));
-  return [...refs].sort().flatMap((ref) => {
-    const { name, namespace } = placeOf(ref);
-    return ref.startsWith(SECRET) && isSecretOf(deploymentId, name) ? [{ name, namespace }] : [];
-  });
+  const refs = lines.flatMap(({ manifest }) =>
+    namedBy(fieldsOf(manifest))
+      .filter(({ kind, name }) => kind === "Secret" && isSecretOf(deploymentId, name))
+      .map(({ name }) => refOfPlace({ name, namespace: manifest.metadata.namespace ?? "" })),
+  );
+  return [...new Set(refs)].sort().map(placeOf);
 }
 
 /** `Secret/shop/cfg-…`. */
 export function refOfPlace({ name, namespace }: SecretPlace): string {
-  return `${SECRET}${namespace}/${name}`;
+  return `Secret/${namespace}/${name}`;
 }
 
 function placeOf(ref: string): SecretPlace {

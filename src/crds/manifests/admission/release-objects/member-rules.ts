@@ -10,14 +10,17 @@ export const MEMBER_VARIABLES: readonly Named[] = [
   },
   { name: "annotations", expression: "variables.now[?'metadata'][?'annotations'].orValue({})" },
   { name: "wasAnnotations", expression: "variables.was[?'metadata'][?'annotations'].orValue({})" },
-  {
-    name: "claims",
-    expression:
-      "variables.kind == 'PersistentVolumeClaim' ? [variables.now] : " +
-      "(variables.kind == 'StatefulSet.apps' ? variables.now[?'spec'][?'volumeClaimTemplates'].orValue([]) : []) + " +
-      "variables.pod[?'volumes'].orValue([]).map(v, v[?'ephemeral'][?'volumeClaimTemplate'].orValue({}))",
-  },
+  { name: "claims", expression: claimsOf("now", "pod") },
+  { name: "wasClaims", expression: claimsOf("was", "wasPod") },
 ];
+
+function claimsOf(state: "now" | "was", pod: "pod" | "wasPod"): string {
+  return (
+    `variables.kind == 'PersistentVolumeClaim' ? [variables.${state}] : ` +
+    `(variables.kind == 'StatefulSet.apps' ? variables.${state}[?'spec'][?'volumeClaimTemplates'].orValue([]) : []) + ` +
+    `variables.${pod}[?'volumes'].orValue([]).map(v, v[?'ephemeral'][?'volumeClaimTemplate'].orValue({}))`
+  );
+}
 
 /** What an object of a release reaches is the release's own. */
 export function memberRules(): readonly Validation[] {
@@ -59,7 +62,6 @@ function selections(): readonly Validation[] {
 
 /** What a claim has got since, by the cluster, is not the release's word. */
 function claims(): readonly Validation[] {
-  const annotation = "volume.beta.kubernetes.io/storage-class";
   return [
     forbid(
       "!variables.changes || variables.claims.all(c, ['volumeName', 'selector', 'dataSource', 'dataSourceRef'].all(f, " +
@@ -76,22 +78,12 @@ function claims(): readonly Validation[] {
       "!variables.changes || variables.claims.all(c, c[?'spec'][?'storageClassName'].orValue('-') != '')",
       "a rollout claims no volume without a class (an empty storageClassName)",
     ),
-    forbid(
-      "(!variables.changes && variables.kind != 'PersistentVolumeClaim') || variables.claims.all(c, " +
-        `!('${annotation}' in c[?'metadata'][?'annotations'].orValue({})) || ` +
-        `(variables.kind == 'PersistentVolumeClaim' && '${annotation}' in variables.wasAnnotations))`,
-      `a rollout claims no volume by the annotation ${annotation}`,
-    ),
   ];
 }
 
-/** Clouds give their identities by annotation. What the customer has added may stay. */
+/** What the customer has added may stay. */
 function accounts(): readonly Validation[] {
   return [
-    forbid(
-      "variables.kind != 'ServiceAccount' || variables.annotations.all(k, variables.wasAnnotations[?k] == optional.of(variables.annotations[k]))",
-      "a rollout annotates no service account",
-    ),
     forbid(
       "variables.kind != 'ServiceAccount' || ['secrets', 'imagePullSecrets'].all(f, " +
         "variables.now[?f].orValue([]).all(s, s in variables.was[?f].orValue([])))",

@@ -1,14 +1,16 @@
 import { PROJECTED_SOURCES, RELEASE_VOLUMES, SECCOMP_PROFILES } from "../../../released/pod-security.ts";
 import { forbid, type Named, quoted, type Validation } from "../admission-policy.ts";
 
-const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"].map(
-  (list) => `variables.pod[?'${list}'].orValue([])`,
-);
+const containersOf = (pod: "pod" | "wasPod"): string =>
+  ["containers", "initContainers", "ephemeralContainers"]
+    .map((list) => `variables.${pod}[?'${list}'].orValue([])`)
+    .join(" + ");
 const AFFINITY = "variables.pod[?'affinity'][?'nodeAffinity']";
 
 /** CEL: what the rules below read. */
 export const POD_VARIABLES: readonly Named[] = [
-  { name: "containers", expression: CONTAINERS.join(" + ") },
+  { name: "containers", expression: containersOf("pod") },
+  { name: "wasContainers", expression: containersOf("wasPod") },
   {
     name: "securityContexts",
     expression: "([variables.pod] + variables.containers).map(c, c[?'securityContext'].orValue({}))",
@@ -21,13 +23,6 @@ export const POD_VARIABLES: readonly Named[] = [
   },
 ];
 
-/** Give a role in a cloud, a network beside the cluster's, or a weaker AppArmor. */
-const ANNOTATIONS = [
-  "iam.amazonaws.com/",
-  "k8s.v1.cni.cncf.io/",
-  "v1.multus-cni.io/",
-  "container.apparmor.security.beta.kubernetes.io/",
-];
 const HOSTNAME = "kubernetes.io/hostname";
 
 /** What a customer has pinned or annotated stays the customer's, and keeps no later release out. */
@@ -59,15 +54,6 @@ export function podRules(): readonly Validation[] {
         `t[?'matchExpressions'].orValue([]).all(e, e.key != '${HOSTNAME}')) || ` +
         "variables.pod[?'affinity'].orValue({}) == variables.wasTemplate[?'spec'][?'affinity'].orValue({})",
       "a rollout chooses no node by name (nodeAffinity)",
-    ),
-    forbid(
-      "!variables.runsPods || !variables.pod[?'priorityClassName'].orValue('').startsWith('system-')",
-      "a rollout runs no pod with a priority of the system's own (priorityClassName)",
-    ),
-    forbid(
-      `!variables.runsPods || variables.template[?'metadata'][?'annotations'].orValue({}).all(k, ![${quoted(ANNOTATIONS)}].exists(p, k.startsWith(p)) || ` +
-        "variables.wasTemplate[?'metadata'][?'annotations'][?k].orValue('') == variables.template.metadata.annotations[k])",
-      `a rollout annotates no pod with ${ANNOTATIONS.join(", ")}`,
     ),
     forbid(
       "!variables.runsPods || variables.pod[?'securityContext'][?'sysctls'].orValue([]).size() == 0",

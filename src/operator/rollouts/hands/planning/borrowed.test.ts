@@ -28,11 +28,11 @@ const POD = {
   ],
 };
 
-test.each<[string, object]>([
-  ["Deployment", { template: { spec: POD } }],
-  ["CronJob", { jobTemplate: { spec: { template: { spec: POD } } } }],
-])("what the pods of a %s refer to and the release does not bring is named once", (kind, spec) => {
-  const pods = [object("apps/v1", kind, "web", { spec }), object("apps/v1", kind, "api", { spec })];
+test.each<[string, string, object]>([
+  ["apps/v1", "Deployment", { template: { spec: POD } }],
+  ["batch/v1", "CronJob", { jobTemplate: { spec: { template: { spec: POD } } } }],
+])("what the pods of a %s refer to and the release does not bring is named once", (apiVersion, kind, spec) => {
+  const pods = [object(apiVersion, kind, "web", { spec }), object(apiVersion, kind, "api", { spec })];
   expect(borrowed([...pods, object("v1", "ConfigMap", "own")], []).read).toEqual([
     "reads ConfigMap shop/bundle, which the release does not bring",
     "reads ConfigMap shop/settings, which the release does not bring",
@@ -45,10 +45,45 @@ test.each<[string, object]>([
   ]);
 });
 
-test("a claim that is a copy of another one uses that one", () => {
-  const spec = { dataSource: { kind: "PersistentVolumeClaim", name: "theirs" } };
-  expect(borrowed([object("v1", "PersistentVolumeClaim", "mine", { spec })], []).read).toEqual([
-    "uses PersistentVolumeClaim shop/theirs, which the release does not bring",
+test("names outside of the release are told with the objects that have them, and its own are not", () => {
+  const placed = {
+    priorityClassName: "high",
+    schedulerName: "default-scheduler",
+    nodeSelector: { disk: "ssd" },
+    tolerations: [{ key: "spot", operator: "Exists" }],
+    affinity: {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: "zone", labelSelector: { matchLabels: { app: "db" } } },
+        ],
+      },
+    },
+    containers: [{ name: "c", resources: { limits: { cpu: "1", "gpu.example/a": "1" } } }],
+  };
+  const backend = (name: string) => ({ service: { name, port: { number: 80 } } });
+  const named = borrowed(
+    [
+      object("apps/v1", "Deployment", "web", { spec: { template: { spec: placed } } }),
+      object("apps/v1", "StatefulSet", "db", { spec: { serviceName: "web", template: { spec: placed } } }),
+      object("v1", "Service", "web", { spec: { clusterIP: "None" } }),
+      object("networking.k8s.io/v1", "Ingress", "front", {
+        spec: { ingressClassName: "nginx", defaultBackend: backend("theirs"), rules: [{ host: "login.example" }] },
+      }),
+    ],
+    [],
+  ).named;
+  const both = ["Deployment.apps/shop/web", "StatefulSet.apps/shop/db"];
+  const front = ["Ingress.networking.k8s.io/shop/front"];
+  expect(named).toEqual([
+    ["Service theirs, which the release does not bring", front],
+    ["host *, which no other Ingress names", front],
+    ["ingressClassName nginx", front],
+    ['nodeSelector {"disk":"ssd"}', both],
+    ['podAntiAffinity {"matchLabels":{"app":"db"}}', both],
+    ["priorityClassName high", both],
+    ["resource gpu.example/a", both],
+    ["rules.host login.example", front],
+    ['tolerations {"key":"spot","operator":"Exists"}', both],
   ]);
 });
 
@@ -59,8 +94,8 @@ test("a service account that is new may have rights already; one that stays is n
   ]);
 });
 
-test("a manifest of any depth is read", () => {
+test("a manifest of any depth ends no process", () => {
   let spec: object = { secretRef: { name: "deep" } };
-  for (let depth = 0; depth < 100_000; depth += 1) spec = { spec };
-  expect(borrowed([object("v1", "ConfigMap", "x", { spec })], []).read).toHaveLength(1);
+  for (let depth = 0; depth < 100_000; depth += 1) spec = { template: { spec, affinity: spec } };
+  expect(borrowed([object("apps/v1", "Deployment", "x", { spec })], []).read).toEqual([]);
 });

@@ -1,22 +1,17 @@
 import type { ReleaseManifest, ReleaseObject } from "../../../../crds/kinds/release-content.ts";
+import { isUsable, USES_NOTHING } from "../../../../crds/released/may-use.ts";
+import { namesIn, wordOf } from "../../field-rules.ts";
+import { type Found, fieldsOf } from "../../field-walk.ts";
 import { refOf } from "../../release-rules.ts";
+import { listAt, nodeAt } from "../../rule-nodes.ts";
 
-type Node = Readonly<Record<string, unknown>>;
-
-/** Fields that name an object by `name`, and its kind. They mean the same in pods, in their templates and in claims. */
-const NAMED_IN: Readonly<Record<string, string>> = {
-  configMap: "ConfigMap",
-  configMapKeyRef: "ConfigMap",
-  configMapRef: "ConfigMap",
-  imagePullSecrets: "Secret",
-  secret: "Secret",
-  secretKeyRef: "Secret",
-  secretRef: "Secret",
-};
-/** Fields that are such a name themselves. */
-const NAMED_BY: Readonly<Record<string, string>> = { secretName: "Secret", claimName: "PersistentVolumeClaim" };
-/** Fields that name an object of any kind, of which a claim has a copy. */
-const COPIED = ["dataSource", "dataSourceRef"];
+/** What a release uses that it does not bring itself, as lines for people, sorted. */
+export interface Borrowed {
+  readonly read: readonly string[];
+  readonly accounts: readonly string[];
+  /** Names outside of it, and the refs of the objects that have them. */
+  readonly named: readonly (readonly [string, readonly string[]])[];
+}
 
 /**
  * What a release uses that it does not bring itself, and which accounts it gets that others may have given rights already. None of
@@ -25,54 +20,77 @@ const COPIED = ["dataSource", "dataSourceRef"];
  * @param objects of the release; those that it adopts also as they are then, with what the customer has put into them.
  * @param created refs of what the release makes or adopts.
  * @param copied refs of Secrets that come with it, and are no objects of its content.
- * @returns lines for people, sorted.
  */
 export function borrowed(
   objects: readonly Pick<ReleaseObject, "manifest">[],
   created: readonly string[],
   copied: readonly string[] = [],
-): { readonly read: readonly string[]; readonly accounts: readonly string[] } {
+): Borrowed {
   const own = new Set([...objects.map(({ manifest }) => refOf(manifest)), ...copied]);
-  const used = new Set(objects.flatMap(({ manifest }) => usedBy(manifest)).filter((ref) => !own.has(ref)));
-  const read = [...used]
-    .sort()
-    .map(
-      (ref) =>
-        `${ref.startsWith("PersistentVolumeClaim/") ? "uses" : "reads"} ${spelled(ref)}, which the release does not bring`,
-    );
-  const accounts = created.filter((ref) => ref.startsWith("ServiceAccount/")).toSorted();
-  return {
-    read,
-    accounts: accounts.map((ref) => `has ${spelled(ref)}: bindings that name it already give it their rights`),
-  };
-}
-
-/** What it names, as kind, namespace and name. */
-export function usedBy(manifest: ReleaseManifest): readonly string[] {
-  const { namespace = "" } = manifest.metadata;
-  const refs: string[] = [];
-  const note = (kind: unknown, name: unknown, place: unknown = namespace): void => {
-    if (typeof name === "string" && name !== "") refs.push(`${String(kind)}/${String(place)}/${name}`);
-  };
-  // No recursion: how deep a manifest goes is the vendor's choice.
-  const waiting: unknown[] = [manifest];
-  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
-    if (typeof node !== "object" || node === null) continue;
-    for (const [field, value] of Object.entries(node)) {
-      waiting.push(value ?? null);
-      const inner = NAMED_IN[field];
-      if (inner !== undefined) for (const each of nodesOf(value)) note(inner, each.name);
-      const by = NAMED_BY[field];
-      if (by !== undefined) note(by, value);
-      if (COPIED.includes(field)) for (const each of nodesOf(value)) note(each.kind, each.name, each.namespace);
+  const read = new Set<string>();
+  const named = new Map<string, Set<string>>();
+  for (const { manifest } of objects) {
+    const isOwn = (kind: string, name: unknown): boolean => own.has(refTo(manifest, kind, name));
+    for (const found of fieldsOf(manifest)) {
+      const { fate, value } = found;
+      if (fate.is === "reads" && isName(value) && !isOwn(fate.kind, value)) read.add(refTo(manifest, fate.kind, value));
+      for (const words of wordsOf(found, isOwn)) named.set(words, (named.get(words) ?? new Set()).add(refOf(manifest)));
+    }
+    if (isCatchAll(manifest)) {
+      const words = "host *, which no other Ingress names";
+      named.set(words, (named.get(words) ?? new Set()).add(refOf(manifest)));
     }
   }
-  return refs;
+  const accounts = created.filter((ref) => ref.startsWith("ServiceAccount/")).toSorted();
+  return {
+    read: [...read]
+      .sort()
+      .map((ref) => `${ref.startsWith("PersistentVolumeClaim/") ? "uses" : "reads"} ${spelled(ref)}${NOT_BROUGHT}`),
+    accounts: accounts.map((ref) => `has ${spelled(ref)}: bindings that name it already give it their rights`),
+    named: [...named].map(([words, refs]) => [words, [...refs]] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
+  };
 }
 
-function nodesOf(value: unknown): readonly Node[] {
-  const all: readonly unknown[] = Array.isArray(value) ? value : [value];
-  return all.filter((each): each is Node => typeof each === "object" && each !== null);
+const NOT_BROUGHT = ", which the release does not bring";
+
+function refTo({ metadata }: ReleaseManifest, kind: string, name: unknown): string {
+  return `${kind}/${metadata.namespace ?? ""}/${String(name)}`;
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
+}
+
+function wordsOf({ path, field, fate, value }: Found, isOwn: (kind: string, name: unknown) => boolean) {
+  if (fate.is === "mayUse") {
+    const foreign = namesIn(value).filter((name) => !isUsable(USES_NOTHING, fate.list, name));
+    return foreign.map((name) => `${wordOf(field)} ${name}`);
+  }
+  if (fate.is !== "shown") return [];
+  if (fate.kind !== "")
+    return isName(value) && !isOwn(fate.kind, value) ? [`${fate.kind} ${String(value)}${NOT_BROUGHT}`] : [];
+  return (Array.isArray(value) ? value : [value])
+    .map((each: unknown) => (typeof each === "object" ? JSON.stringify(each) : String(each)))
+    .filter((text) => !SAYS_NOTHING.includes(text))
+    .map((text) => `${placeOf(path)} ${text}`);
+}
+
+/** `None` is the address of a headless Service. */
+const SAYS_NOTHING = ["", "None", "0"];
+
+/** `podAntiAffinity … labelSelector`, `tolerations`, `seLinuxOptions.level`. */
+function placeOf(path: string): string {
+  const affinity = /podAffinity|podAntiAffinity|nodeAffinity/.exec(path)?.[0];
+  const [parent = "", field = ""] = path.split(".").slice(-2);
+  if (affinity !== undefined) return affinity;
+  return parent === "spec" ? field : `${parent}.${field}`;
+}
+
+/** An Ingress that takes what comes for any host. */
+function isCatchAll({ kind, spec }: ReleaseManifest): boolean {
+  if (kind !== "Ingress") return false;
+  const rules = listAt(nodeAt(spec), "rules");
+  return nodeAt(spec).defaultBackend !== undefined || rules.some(({ host }) => !isName(host));
 }
 
 /** `Secret shop/db-password`. */

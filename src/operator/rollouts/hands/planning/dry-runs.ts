@@ -18,6 +18,7 @@ import { AT_ONCE, outdated, type Target, targetsOf } from "../targets.ts";
 import { unprovedDryRuns } from "./dry-run-proof.ts";
 import { whatIsMet } from "./met.ts";
 import { MAX_RECREATED, NOTHING_SHOWN, type Shown } from "./plan.ts";
+import { whatRefersTo } from "./referred.ts";
 
 interface DryRunPorts {
   readonly kinds: ServedKinds;
@@ -86,7 +87,11 @@ export async function dryRuns(
   const { created, adopted, recreated } = tried;
   const fresh = new Set([...created, ...[...adopted, ...changed, ...recreated].map(({ ref }) => ref)]);
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
-  const met = await whatIsMet(api, membership, workloads, signal);
+  const fromNow = targets.filter(({ ref }) => created.includes(ref)).map(({ line }) => line.manifest);
+  const met = [
+    ...(await whatIsMet(api, membership, workloads, signal)),
+    ...(await whatRefersTo(api, membership, fromNow, signal)),
+  ].sort();
   const left = await leftWhenTakenBack(api, intent, targets, created, signal);
   const risks = [...tried.interruptions, ...closedLines(intent), ...left].sort();
   const pruned = isDetach ? [] : refs;

@@ -1,7 +1,7 @@
 import type { ReleaseManifest, ReleaseObject } from "../../../../crds/kinds/release-content.ts";
 import { giveWay, type Override } from "../../give-way.ts";
-import { refOf, templateOf } from "../../release-rules.ts";
-import { listAt, nodeAt, textAt } from "../../rule-nodes.ts";
+import { refOf } from "../../release-rules.ts";
+import { listAt, nodeAt, templateOf, textAt } from "../../rule-nodes.ts";
 
 /** An image, and the objects whose pods run it. */
 export interface ImageUse {

@@ -12,7 +12,7 @@ import { type LiveObject, MAX_LISTED, type ReleaseApi } from "../release-api.ts"
 import { AT_ONCE } from "../targets.ts";
 
 /** Lines of one kind and namespace. */
-const MAX_LINES = 500;
+export const MAX_LINES = 500;
 /** Of one policy: more are not looked at. */
 const MAX_PEERS = 100;
 /** The API server puts it on each namespace. */
@@ -72,7 +72,7 @@ function unseen({ kind }: Resource, namespace: string): string {
  * Undefined: it cannot be had. The role of releases may not reach this kind, or the list may be larger than is read: what a
  * person has put into the namespace ends no plan.
  */
-async function listed(
+export async function listed(
   api: ReleaseApi,
   resource: Resource,
   namespace: string,
@@ -109,7 +109,7 @@ export function choiceLines(
   const theirs = choosing.map((each) => ({
     spec: nodeAt(each, "spec"),
     peers: kind === "NetworkPolicy" ? peersOf(nodeAt(each, "spec")) : [],
-    words: (namespace: string) => namedBy(each, `${kind} ${namespace}/${each.metadata.name}`),
+    words: (namespace: string) => ofWhom(each, `${kind} ${namespace}/${each.metadata.name}`),
   }));
   for (const workload of workloads) {
     const labels = podLabels(workload);
@@ -125,7 +125,7 @@ export function choiceLines(
 }
 
 /** What another deployment's release has made is not the customer's own. */
-function namedBy({ metadata }: LiveObject, object: string): string {
+export function ofWhom({ metadata }: LiveObject, object: string): string {
   const deployment = metadata.labels?.[DEPLOYMENT_ID_LABEL];
   return deployment === undefined ? `your ${object}` : `the ${object} of deployment ${deployment}`;
 }

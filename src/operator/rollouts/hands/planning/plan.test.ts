@@ -7,7 +7,10 @@ const line = (value: string) => ({
   manifest: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "shop" }, data: { value } },
 });
 /** With pods that pull with this Secret. */
-const reading = (name: string) => ({ ...line("1").manifest, spec: { imagePullSecrets: [{ name }] } });
+const reading = (name: string) => ({
+  ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a", namespace: "shop" } },
+  spec: { template: { spec: { imagePullSecrets: [{ name }] } } },
+});
 const intent = (value = "1", action = "update"): Intent => ({
   rollout: { spec: { action } } as Intent["rollout"],
   ...{

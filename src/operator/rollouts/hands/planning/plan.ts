@@ -6,6 +6,8 @@ import type { RolloutPlan } from "../../../../crds/kinds/rollout.ts";
 import { printableLine } from "../../../../crds/printable.ts";
 import type { Override } from "../../give-way.ts";
 import { type RuleProblem, refOf } from "../../release-rules.ts";
+import { templateOf } from "../../rule-nodes.ts";
+import { sizeLine, sizesOf } from "../../sizes.ts";
 import type { Intent, Planned } from "../hands.ts";
 import type { SecretCopy } from "../release-secrets.ts";
 import { borrowed } from "./borrowed.ts";
@@ -64,9 +66,14 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   const { created, adopted, changed, recreated, pruned, ended, unchanged, risks, met } = shown;
   const copied = copies.map(({ ref }) => ref);
   const fresh = [...created, ...adopted.map(({ ref }) => ref)];
-  const { read, accounts } = borrowed([...intent.objects, ...adopted], fresh, copied);
+  const { read, accounts, named } = borrowed([...intent.objects, ...adopted], fresh, copied);
   const running = new Set([...fresh, ...[...changed, ...recreated].map(({ ref }) => ref)]);
   const uses = [...copies.map(({ ref, keys }) => `copy ${ref} with ${keys.join(", ")}`), ...read];
+  const names = named.map(([words, refs]) => withList(`names ${words}, in `, refs, "object"));
+  const size = intent.objects.some(({ manifest }) => running.has(refOf(manifest)) && templateOf(manifest) !== undefined)
+    ? sizeLine(sizesOf(intent.objects))
+    : undefined;
+  const sizes = size === undefined ? [] : [size];
   // What is lost first, and what comes anew last: a release could fill the list with that.
   const cameUp = intent.former.filter(({ manifest }) => intent.unfinished?.refs.has(refOf(manifest)) !== true);
   const images = imagesOf(intent.objects, cameUp, running, shown.overrides);
@@ -82,6 +89,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     uses,
     met,
     accounts,
+    [...sizes, ...names],
     // No part of the digest by themselves: they are of the content, whose digest is in it.
     {
       lines: images
@@ -112,7 +120,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   };
   return {
     plan,
-    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...met, ...risks]),
+    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...met, ...risks, ...names]),
     problems,
     awaitsTakeOver,
   };

@@ -1,0 +1,82 @@
+import { type Types, words } from "./field-types.ts";
+
+export const CONTAINER_FIELDS: Types = {
+  Container: {
+    own: words(
+      "args command imagePullPolicy name restartPolicy stdin stdinOnce terminationMessagePath terminationMessagePolicy tty workingDir",
+    ),
+    of: {
+      env: "EnvVar",
+      envFrom: "EnvFromSource",
+      lifecycle: "Lifecycle",
+      livenessProbe: "Probe",
+      readinessProbe: "Probe",
+      startupProbe: "Probe",
+      ports: "ContainerPort",
+      resizePolicy: "ContainerResizePolicy",
+      resources: "ResourceRequirements",
+      restartPolicyRules: "ContainerRestartRule",
+      securityContext: "SecurityContext",
+      volumeDevices: "VolumeDevice",
+      volumeMounts: "VolumeMount",
+    },
+    ruled: ["image"],
+  },
+  EnvVar: { own: words("name value"), of: { valueFrom: "EnvVarSource" } },
+  EnvVarSource: {
+    of: {
+      configMapKeyRef: "ConfigMapKeySelector",
+      fieldRef: "ObjectFieldSelector",
+      fileKeyRef: "FileKeySelector",
+      resourceFieldRef: "ResourceFieldSelector",
+      secretKeyRef: "SecretKeySelector",
+    },
+  },
+  ConfigMapKeySelector: { own: words("key optional"), reads: { name: "ConfigMap" } },
+  SecretKeySelector: { own: words("key optional"), reads: { name: "Secret" } },
+  ObjectFieldSelector: { own: words("apiVersion fieldPath") },
+  FileKeySelector: { own: words("key optional path volumeName") },
+  ResourceFieldSelector: { own: words("containerName divisor resource") },
+  EnvFromSource: { own: ["prefix"], of: { configMapRef: "ConfigMapEnvSource", secretRef: "SecretEnvSource" } },
+  ConfigMapEnvSource: { own: ["optional"], reads: { name: "ConfigMap" } },
+  SecretEnvSource: { own: ["optional"], reads: { name: "Secret" } },
+  Lifecycle: { own: ["stopSignal"], of: { postStart: "LifecycleHandler", preStop: "LifecycleHandler" } },
+  LifecycleHandler: {
+    of: { exec: "ExecAction", httpGet: "HTTPGetAction", sleep: "SleepAction", tcpSocket: "TCPSocketAction" },
+  },
+  ExecAction: { own: ["command"] },
+  HTTPGetAction: { own: words("path port scheme"), of: { httpHeaders: "HTTPHeader" }, ruled: ["host"] },
+  HTTPHeader: { own: words("name value") },
+  SleepAction: { own: ["seconds"] },
+  TCPSocketAction: { own: ["port"], ruled: ["host"] },
+  Probe: {
+    own: words(
+      "failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds timeoutSeconds",
+    ),
+    of: { exec: "ExecAction", grpc: "GRPCAction", httpGet: "HTTPGetAction", tcpSocket: "TCPSocketAction" },
+  },
+  GRPCAction: { own: words("port service") },
+  ContainerPort: { own: words("containerPort hostIP name protocol"), ruled: ["hostPort"] },
+  ContainerResizePolicy: { own: words("resourceName restartPolicy") },
+  ResourceRequirements: {
+    of: { claims: "ResourceClaim" },
+    mayUse: { limits: "extendedResources", requests: "extendedResources" },
+  },
+  ResourceClaim: { own: words("name request") },
+  ContainerRestartRule: { own: ["action"], of: { exitCodes: "ContainerRestartRuleOnExitCodes" } },
+  ContainerRestartRuleOnExitCodes: { own: words("operator values") },
+  SecurityContext: {
+    own: words("readOnlyRootFilesystem runAsGroup runAsNonRoot"),
+    of: {
+      appArmorProfile: "AppArmorProfile",
+      capabilities: "Capabilities",
+      seLinuxOptions: "SELinuxOptions",
+      seccompProfile: "SeccompProfile",
+      windowsOptions: "WindowsSecurityContextOptions",
+    },
+    ruled: words("allowPrivilegeEscalation privileged procMount runAsUser"),
+  },
+  Capabilities: { own: ["drop"], ruled: ["add"] },
+  VolumeDevice: { own: words("devicePath name") },
+  VolumeMount: { own: words("mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr") },
+};
