@@ -411,7 +411,7 @@ describe("names of the customer's", () => {
     expect(problems([deployment({ schedulerName: "default-scheduler" })])).toEqual([]);
   });
 
-  test("are also resources with a domain, annotations and labels, in whatever is made of the object", () => {
+  test("are also resources with a domain, annotations and labels, also of what is made of the object", () => {
     const gpu = deployment({}, { resources: { limits: { cpu: "1", "gpu.example/a": "1" } } });
     expect(problems([gpu])).toEqual(["resource gpu.example/a is not in releases.mayUse.extendedResources"]);
     expect(problems([gpu], { mayUse: { ...USES_NOTHING, extendedResources: ["gpu.example/*"] } })).toEqual([]);

@@ -43,8 +43,8 @@ export function sizeLine({ pods, podsOfNode, asked, askedOfNode }: Sizes): strin
   const line = (count: number, where: string, resources: Readonly<Record<string, number>>): readonly string[] => {
     if (count === 0) return [];
     const all = Object.entries(resources).sort(([one], [other]) => (one < other ? -1 : 1));
-    const told = all.map(([resource, amount]) => `${resource} ${written(resource, amount)}`).join(", ");
-    const asks = told === "" ? "" : `, which ${count === 1 ? "asks" : "ask"} for ${told}`;
+    const amounts = all.map(([resource, amount]) => `${resource} ${written(resource, amount)}`).join(", ");
+    const asks = amounts === "" ? "" : `, which ${count === 1 ? "asks" : "ask"} for ${amounts}`;
     return [`${counted(count, "pod")} ${where}${asks}`];
   };
   const lines = [...line(pods, "at most", asked), ...line(podsOfNode, "on each node", askedOfNode)];

@@ -23,8 +23,7 @@ const service =
     released("v1", "Service", name, { spec: { ports: [{ port: 80 }], ...spec } });
 const HEADLESS = { clusterIP: "None" };
 const within = (title: string, object: () => object) => made(title, "no metadata but a name", object);
-const scaled = (kind: string, spec: object) =>
-  made(`nor more pods than may be, as ${kind}`, "no more pods", () => spec);
+const scaled = (title: string, spec: object) => made(title, "no more pods", () => spec);
 
 export const NAME_ATTACKS: readonly Attack<Who>[] = [
   pod("a rollout takes no priority of the customer's", "with a priority class", { priorityClassName: "customers" }),
@@ -114,9 +113,12 @@ export const NAME_ATTACKS: readonly Attack<Who>[] = [
       }),
     ),
   ),
-  scaled("replicas", { ...releasedDeployment("fresh"), spec: { ...marked({}), replicas: 1_000 } }),
+  scaled("nor more pods than may be, as replicas", {
+    ...releasedDeployment("fresh"),
+    spec: { ...marked({}), replicas: 1_000 },
+  }),
   scaled(
-    "parallel runs",
+    "nor more pods than may be, as parallel runs",
     released("batch/v1", "Job", "fresh", {
       spec: {
         parallelism: 1_000,
@@ -125,7 +127,7 @@ export const NAME_ATTACKS: readonly Attack<Who>[] = [
     }),
   ),
   scaled(
-    "an autoscaler's most",
+    "nor more pods than may be, as an autoscaler's most",
     released("autoscaling/v2", "HorizontalPodAutoscaler", "fresh", {
       spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, maxReplicas: 1_000 },
     }),

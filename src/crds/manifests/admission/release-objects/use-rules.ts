@@ -108,9 +108,10 @@ function places(): readonly Validation[] {
 }
 
 function metadataRules(): readonly Validation[] {
+  // Those of a Secret: `secret-admission.ts`.
   const names = (list: "annotations" | "labels", was: string): Validation =>
     forbid(
-      `variables.${list}.all(n, ${isUsable(list)} || variables.${was}[?n] == optional.of(variables.${list}[n]))`,
+      `variables.isSecret || variables.${list}.all(n, ${isUsable(list)} || variables.${was}[?n] == optional.of(variables.${list}[n]))`,
       `a rollout writes ${list} that releases may use only ${MAY(list)}`,
     );
   const within = (list: "annotations" | "labels"): Validation =>

@@ -45,7 +45,7 @@ test.each<[string, string, object]>([
   ]);
 });
 
-test("names outside of the release are told with the objects that have them, and its own are not", () => {
+test("names outside of the release have a line with the objects that have them, and its own have none", () => {
   const placed = {
     priorityClassName: "high",
     schedulerName: "default-scheduler",

@@ -10,7 +10,7 @@ const of = (kind: string, apiVersion: string) => {
 };
 const fresh = new Set(["Service/api", "ConfigMap/settings", "ServiceAccount/web", "Deployment.apps/api"]);
 
-test("what of the customer's names a new object is told, wherever it names it", () => {
+test("what of the customer's names a new object has a line, wherever it names it", () => {
   const front = live("front", { rules: [{ http: { paths: [{ backend: { service: { name: "api" } } }] } }] });
   expect(referenceLines(of("Ingress", "networking.k8s.io/v1"), "shop", front, fresh)).toEqual([
     "your Ingress shop/front names Service api, which is new",
