@@ -76,7 +76,7 @@ function manifestsOf(namespace: string, { settings, extra, account, service, api
   const manifests: ReleaseManifest[] = [configMap(namespace, "settings", settings)];
   if (extra !== undefined) manifests.push(configMap(namespace, "extra", extra));
   if (account !== undefined) {
-    const labels = account.note === undefined ? {} : { labels: { "example.com/note": account.note } };
+    const labels = account.note === undefined ? {} : { labels: { note: account.note } };
     manifests.push({ apiVersion: "v1", kind: "ServiceAccount", metadata: { ...at("runner"), ...labels } });
   }
   if (service !== undefined) {

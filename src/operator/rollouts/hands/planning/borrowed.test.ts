@@ -90,7 +90,7 @@ test("names outside of the release have a line with the objects that have them, 
 test("a service account that is new may have rights already; one that stays is no news", () => {
   const objects = [object("v1", "ServiceAccount", "web"), object("v1", "ServiceAccount", "api")];
   expect(borrowed(objects, ["ServiceAccount/shop/web", "ConfigMap/shop/x"]).accounts).toEqual([
-    "has ServiceAccount shop/web: bindings that name it already give it their rights",
+    "has ServiceAccount shop/web: bindings and clouds that name it, or its namespace, give it their rights",
   ]);
 });
 

@@ -46,7 +46,9 @@ export function borrowed(
     read: [...read]
       .sort()
       .map((ref) => `${ref.startsWith("PersistentVolumeClaim/") ? "uses" : "reads"} ${spelled(ref)}${NOT_BROUGHT}`),
-    accounts: accounts.map((ref) => `has ${spelled(ref)}: bindings that name it already give it their rights`),
+    accounts: accounts.map(
+      (ref) => `has ${spelled(ref)}: bindings and clouds that name it, or its namespace, give it their rights`,
+    ),
     named: [...named].map(([words, refs]) => [words, [...refs]] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
   };
 }

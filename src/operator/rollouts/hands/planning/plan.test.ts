@@ -78,7 +78,7 @@ test("what is deleted comes first, then what is used beside the release, changes
     "delete Service/shop/old",
     "reads Secret shop/pull, which the release does not bring",
     ...met,
-    "has ServiceAccount shop/web: bindings that name it already give it their rights",
+    "has ServiceAccount shop/web: bindings and clouds that name it, or its namespace, give it their rights",
     "change Service/shop/web: .spec.ports",
     "create ConfigMap/shop/c-0",
   ]);
@@ -97,7 +97,7 @@ test("an object that is adopted counts as changed, and its line says that it may
         "adopts ServiceAccount/shop/web, and may delete it when a later release has it no more: .metadata.labels",
         "adopts ConfigMap/shop/a, and may delete it when a later release has it no more",
         "reads Secret shop/kept, which the release does not bring",
-        "has ServiceAccount shop/web: bindings that name it already give it their rights",
+        "has ServiceAccount shop/web: bindings and clouds that name it, or its namespace, give it their rights",
       ],
     },
     awaitsTakeOver: false,
