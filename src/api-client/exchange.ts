@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { retryAfterOf } from "../base/peer-numbers.ts";
 import { withoutPackets } from "../base/without-packets.ts";
 import { type ApiError, readErrorObject, transportError } from "./api-error.ts";
 import { readWhole, type Transport, type WireAnswer, type WireRequest } from "./transport.ts";
@@ -19,9 +20,6 @@ export interface Answer {
   readonly body: unknown;
   readonly bytes: number;
 }
-
-/** Longest `Retry-After` that the client obeys: a wrong header must not stop a caller for days. */
-const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /**
  * Sends once and reads the whole answer.
@@ -61,7 +59,7 @@ async function sendAndRead(
   const header: HeaderReader = (name) => [response.headers[name]].flat()[0];
   outgoing.heard(header);
   const requestId = header("x-request-id") ?? headers["x-request-id"];
-  const retryAfterMs = readRetryAfter(header("retry-after"), clock);
+  const retryAfterMs = retryAfterOf("platformRetryAfterMs", header("retry-after"), clock.wallNow());
   const facts = {
     status: response.status,
     ...(requestId === undefined ? {} : { requestId }),
@@ -122,16 +120,6 @@ function parseQuietly(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Seconds or an HTTP date (RFC 9110 §10.2.3); undefined when it is neither. */
-function readRetryAfter(value: string | undefined, clock: Clock): number | undefined {
-  if (value === undefined) return undefined;
-  const text = value.trim();
-  // Checked by its form, because `Date.parse("-5")` is a day of 2001.
-  const at = /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : at - clock.wallNow().getTime();
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
 function sentAs(outgoing: Outgoing): { readonly requestId?: string } {

@@ -2,6 +2,7 @@ import { ApiError } from "../../api-client/api-error.ts";
 import type { Attempt } from "../../api-client/client.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { httpDateMs } from "../../base/peer-numbers.ts";
 import { KEY_EXPIRES_HEADER } from "../../contract/api-keys/api-keys.ts";
 import type { Reconcile } from "../../kube/controller/controller.ts";
 import type { Channel, LinkMetrics } from "./link-metrics.ts";
@@ -117,9 +118,9 @@ export class PlatformLink {
 
   #readHeaders({ status, header }: Attempt): void {
     const { metrics, clock } = this.#options;
-    const date = Date.parse(header("date") ?? "");
+    const date = httpDateMs(header("date"));
     // It is cut to the second, so half of one is missing on average.
-    if (!Number.isNaN(date)) metrics.clockSkew((date + 500 - clock.wallNow().getTime()) / 1_000);
+    if (date !== undefined) metrics.clockSkew((date + 500 - clock.wallNow().getTime()) / 1_000);
     if (status < 200 || status >= 300) return;
     const expiresAt = new Date(header(KEY_EXPIRES_HEADER) ?? "");
     metrics.keyExpires(Number.isNaN(expiresAt.getTime()) ? undefined : expiresAt);

@@ -1,4 +1,5 @@
 import type { Clock, Random } from "../../base/clock.ts";
+import { PEER_NUMBERS } from "../../base/peer-numbers.ts";
 
 /** First ceiling of the random delay; doubled with each failure. */
 const BASE_MS = 1_000;
@@ -10,7 +11,7 @@ export const CAP_MS = 300_000;
  */
 export const CLOSED_SPREAD_MS = 30_000;
 /** Longest `Retry-After` that is believed. */
-export const RETRY_AFTER_CAP_MS = 900_000;
+export const RETRY_AFTER_CAP_MS = PEER_NUMBERS.platformRetryAfterMs.most;
 /** A connection must last this long before failures are forgotten: one that flaps keeps backing off. */
 export const STABLE_MS = 60_000;
 

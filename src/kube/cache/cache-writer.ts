@@ -1,3 +1,4 @@
+import { isResumable } from "../../base/peer-numbers.ts";
 import type { WatchMetrics } from "../metrics/metrics.ts";
 import { DecodeError } from "../projection/protobuf.ts";
 import type { Cache, Draft } from "./cache.ts";
@@ -26,7 +27,7 @@ export interface CacheWriterOptions<T extends Cached> {
 export class CacheWriter<T extends Cached> implements WatchSink<T> {
   readonly #options: CacheWriterOptions<T>;
   #draft: Draft<T> | undefined;
-  #isMarked = false;
+  #isMarked: boolean;
   #seen: string;
   #counts: Counts = noCounts();
   #events = 0;
@@ -35,12 +36,17 @@ export class CacheWriter<T extends Cached> implements WatchSink<T> {
   constructor(options: CacheWriterOptions<T>) {
     this.#options = options;
     this.#draft = options.resourceVersion === undefined ? options.cache.draft() : undefined;
+    this.#isMarked = options.resourceVersion !== undefined;
     this.#seen = options.resourceVersion ?? "";
   }
 
   /** Version up to which the cache is complete; undefined while the first set is still coming. */
   get resourceVersion(): string | undefined {
     return this.#draft === undefined && this.#seen !== "" ? this.#seen : undefined;
+  }
+
+  get isMarked(): boolean {
+    return this.#isMarked;
   }
 
   /** Objects of the first set while it is still coming. */
@@ -63,11 +69,11 @@ export class CacheWriter<T extends Cached> implements WatchSink<T> {
     if (event.type === "ERROR") return;
     if (event.type !== "BOOKMARK") {
       (this.#draft ?? this.#options.cache).apply(event.type, event.object);
-      this.#seen = event.object.metadata.resourceVersion;
+      this.#see(event.object.metadata.resourceVersion);
       this.#events += 1;
       return;
     }
-    this.#seen = event.resourceVersion;
+    this.#see(event.resourceVersion);
     if (this.#draft === undefined || this.#isMarked) return;
     if (!event.initialEnd) {
       this.#isUnsupported = true;
@@ -85,6 +91,11 @@ export class CacheWriter<T extends Cached> implements WatchSink<T> {
     // It may have been stopped there.
     this.#options.signal.throwIfAborted();
     return this.#isMarked && this.#draft !== undefined ? this.#fill(this.#draft) : undefined;
+  }
+
+  /** What is no version is passed over: the one before is a little older, and some events come again. */
+  #see(version: string): void {
+    if (isResumable(version)) this.#seen = version;
   }
 
   async #fill(draft: Draft<T>): Promise<void> {

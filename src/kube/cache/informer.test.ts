@@ -35,6 +35,7 @@ class World {
   readonly mirror = new Map<string, SmallPod>();
   readonly changes: Change<SmallPod>[] = [];
   readonly restarts: WatchRestartReason[] = [];
+  readonly warnings: string[] = [];
   objects = 0;
   readonly #connection: Connection;
   readonly #stop = new AbortController();
@@ -49,7 +50,7 @@ class World {
       projection,
       indexes: { phase: (pod) => [pod.status.phase] },
       clock,
-      log: silentLogger,
+      log: { ...silentLogger, warn: (_, text) => void this.warnings.push(text) },
       metrics: {
         event: () => undefined,
         restart: (_, reason) => this.restarts.push(reason),
@@ -275,6 +276,47 @@ describe("an informer", () => {
     });
     await world.synced();
     expect(world.server.requests.length).toBe(2);
+  });
+
+  test.each<readonly [string, false | "close", (server: FakeApiServer) => void]>([
+    ["stays open and is silent", false, () => undefined],
+    ["stays open and goes on", false, (server) => server.put("a", "Running")],
+    ["closes", "close", () => undefined],
+  ])("lists when the mark of a watch-list never comes and the stream %s, and says so once", async (_, marks, act) => {
+    await begin((server) => {
+      server.marksInitialEnd = marks;
+      server.put("a", "Pending");
+    });
+    await vi.waitFor(
+      () => {
+        act(world.server);
+        expect(world.informer.synced).toBe(true);
+      },
+      { timeout: 60_000, interval: 20 },
+    );
+    const asked = (): number => world.server.requests.filter((each) => each.includes("sendInitialEvents")).length;
+    const tries = asked();
+    expect(tries).toBeLessThanOrEqual(3);
+    expect(world.restarts.filter((reason) => reason === "unmarked")).toEqual(["unmarked"]);
+    expect(world.warnings.filter((text) => text.includes("watch-list"))).toHaveLength(1);
+    // It follows, and it lists again after a gap.
+    world.server.put("b", "Running");
+    await world.agrees();
+    world.server.compact();
+    world.server.fail({ code: 410 });
+    world.server.remove("a");
+    await world.agrees();
+    expect(asked()).toBe(tries);
+  });
+
+  test("is not stopped for an hour by one answer with Retry-After: 3600", async () => {
+    await begin((server) => {
+      server.put("a", "Running");
+      server.faults.push({ of: "any", status: 503, retryAfter: "3600" });
+    });
+    const fromMs = clock.monotonicMs();
+    await world.synced();
+    expect(clock.monotonicMs() - fromMs).toBeLessThan(3_600_000);
   });
 
   test("asks for the initial events only once of a server that refuses them", async () => {

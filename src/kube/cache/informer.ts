@@ -286,6 +286,10 @@ export class Informer<T extends Cached> implements Limited {
     const { log } = this.#options;
     const kind = this.resource.plural;
     const failure = failureOf(outcome);
+    if (next.reason === "unmarked") {
+      log.warn({ kind }, "the server does not mark the end of a watch-list: the kind is read with LIST for an hour");
+      return;
+    }
     if (outcome.of === "too-large" || (failure === undefined && next.delayMs === 0)) return;
     if (failure instanceof ApiError && failure.isForbidden) {
       const lastAtMs = this.#options.clock.monotonicMs();

@@ -1,3 +1,4 @@
+import { isResumable, PageTurns } from "../../base/peer-numbers.ts";
 import { collectionPath } from "../objects/paths.ts";
 import { DecodeError } from "../projection/protobuf.ts";
 import type { Page } from "./codec.ts";
@@ -18,11 +19,16 @@ export async function listPages<T>(
   signal: AbortSignal,
 ): Promise<string> {
   let next = "";
+  const turns = new PageTurns();
   while (true) {
     const page = await listPage(target, { limit: PAGE_SIZE, next }, signal);
     for (const item of page.items) onItem(item);
-    if (page.resourceVersion === "") throw new DecodeError("a list without resourceVersion");
-    if (page.next === "") return page.resourceVersion;
+    if (page.next === "") {
+      if (!isResumable(page.resourceVersion)) throw new DecodeError("a list without a resourceVersion to go on from");
+      return page.resourceVersion;
+    }
+    const wrong = turns.turn(page.items.length, page.next);
+    if (wrong !== undefined) throw new DecodeError(`a list without an end: ${wrong}`);
     next = page.next;
   }
 }

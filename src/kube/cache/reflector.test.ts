@@ -23,7 +23,7 @@ const ended = (end: WatchEnd, more: Partial<Extract<Outcome, { of: "watch" }>> =
   ...more,
 });
 const failing: Memory = { ...INITIAL_MEMORY, failures: 2, lastFailureMs: 0 };
-const listing: Memory = { ...INITIAL_MEMORY, watchListRefused: true };
+const listing: Memory = { ...INITIAL_MEMORY, listUntilMs: Number.POSITIVE_INFINITY };
 
 interface Row {
   readonly when: string;
@@ -150,6 +150,64 @@ const rows: readonly Row[] = [
     reason: "closed",
   },
   {
+    when: "a first list was cut for the third time in a row",
+    state: { at: "watch-list" },
+    outcome: ended({ reason: "closed" }, { resourceVersion: undefined }),
+    memory: { ...INITIAL_MEMORY, unmarked: 2 },
+    next: { at: "list" },
+    delayMs: 0,
+    reason: "unmarked",
+  },
+  {
+    when: "the end of a first list was not marked in time",
+    state: { at: "watch-list" },
+    outcome: ended({ reason: "unmarked" }, { resourceVersion: undefined }),
+    next: { at: "list" },
+    delayMs: 0,
+    reason: "unmarked",
+  },
+  {
+    when: "a first list ended in an error for the third time",
+    state: { at: "watch-list" },
+    outcome: ended(error(500), { resourceVersion: undefined }),
+    memory: { ...INITIAL_MEMORY, unmarked: 2 },
+    next: { at: "list" },
+    delayMs: 0,
+    reason: "unmarked",
+  },
+  ...[0, 401, 403, 429, 503].map((status) => ({
+    when: `a server that is busy or away (${status}) refused a first list for the third time`,
+    state: { at: "watch-list" } as const,
+    outcome: ended(error(status), { resourceVersion: undefined }),
+    memory: { ...INITIAL_MEMORY, unmarked: 2 },
+    next: { at: "watch-list" } as const,
+    delayMs: 800,
+    reason: status === 429 ? "throttled" : "error",
+  })),
+  {
+    when: "a first list was cut at once, with events",
+    state: { at: "watch-list" },
+    outcome: ended({ reason: "closed" }, { resourceVersion: undefined, durationMs: 5 }),
+    next: { at: "watch-list" },
+    delayMs: 800,
+    reason: "short",
+  },
+  {
+    when: "a watch brought the same events and closed within a second",
+    outcome: ended({ reason: "closed" }, { resourceVersion: "7", durationMs: 5 }),
+    next: watching,
+    delayMs: 800,
+    reason: "short",
+  },
+  {
+    when: "an hour of lists is over",
+    outcome: ended(error(410)),
+    memory: { ...INITIAL_MEMORY, listUntilMs: 10_000 },
+    next: { at: "watch-list" },
+    delayMs: 0,
+    reason: "gone",
+  },
+  {
     when: "a list is done",
     state: { at: "list" },
     outcome: { of: "list", resourceVersion: "12" },
@@ -199,8 +257,21 @@ describe("the step of a reflector", () => {
     expect([at(120_000), at(120_001)]).toEqual([3200, 800]);
   });
 
+  test("lists for an hour where the mark was lost, and forgets cuts once a first list is whole", () => {
+    const lost = step(
+      { at: "watch-list" },
+      ended({ reason: "unmarked" }, { resourceVersion: undefined }),
+      failing,
+      5,
+      () => 0,
+    );
+    expect(lost.memory).toMatchObject({ listUntilMs: 3_600_005, unmarked: 0 });
+    const whole = step({ at: "watch-list" }, ended({ reason: "closed" }), { ...failing, unmarked: 2 }, 5, () => 0);
+    expect(whole.memory.unmarked).toBe(0);
+  });
+
   test("remembers that watch-list was refused", () => {
     const { memory } = step({ at: "watch-list" }, { of: "unsupported" }, INITIAL_MEMORY, 0, () => 0);
-    expect(memory.watchListRefused).toBe(true);
+    expect(memory.listUntilMs).toBe(Number.POSITIVE_INFINITY);
   });
 });

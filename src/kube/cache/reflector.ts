@@ -38,8 +38,13 @@ export function failureOf(outcome: Outcome): Error | undefined {
 export interface Memory {
   readonly failures: number;
   readonly lastFailureMs: number;
-  /** Servers do not learn it while we run: asking again would be a refusal per relist. */
-  readonly watchListRefused: boolean;
+  /**
+   * Until when all that exists is read with LIST. For ever once watch-list was refused: servers do not learn it while we
+   * run, and asking again would be a refusal per relist.
+   */
+  readonly listUntilMs: number;
+  /** Watch-lists in a row that ended before the mark. */
+  readonly unmarked: number;
 }
 
 export interface Step {
@@ -63,28 +68,53 @@ const TOO_LARGE_DELAY_MS = 600_000;
 /** A watch that ends sooner and brought nothing is a failure in disguise ("very short watch" in client-go). */
 const SHORT_MS = 1_000;
 
+/** Watch-lists that may end before the mark: a cut connection is one. */
+const MOST_UNMARKED = 3;
+
+/** How long a server that loses the mark is not asked for watch-lists. What loses it may be replaced while we run. */
+const LIST_FOR_MS = 3_600_000;
+
 export const INITIAL_STATE: ReflectorState = { at: "watch-list" };
 export const INITIAL_MEMORY: Memory = {
   failures: 0,
   lastFailureMs: Number.NEGATIVE_INFINITY,
-  watchListRefused: false,
+  listUntilMs: Number.NEGATIVE_INFINITY,
+  unmarked: 0,
 };
 
 /** The whole policy of a reflector: from how a state ended to the next. Pure. */
 export function step(state: ReflectorState, outcome: Outcome, memory: Memory, nowMs: number, random: Random): Step {
   if (outcome.of === "list") {
-    return { state: { at: "watch", resourceVersion: outcome.resourceVersion }, memory, delayMs: 0, reason: undefined };
+    const following: ReflectorState = { at: "watch", resourceVersion: outcome.resourceVersion };
+    return { state: following, memory, delayMs: 0, reason: undefined };
   }
   if (outcome.of === "unsupported") return refusedWatchList(memory);
   if (outcome.of === "too-large") {
     const delayMs = TOO_LARGE_DELAY_MS * (1 + random() / 10);
-    return { state: relistOf(memory), memory, delayMs, reason: "too-large" };
+    return { state: relistOf(memory, nowMs), memory, delayMs, reason: "too-large" };
   }
   if (outcome.of === "list-failed") {
     const { error } = outcome;
     if (error instanceof DecodeError) return afterFailure(state, "decode", memory, nowMs, random);
     return afterError(state, error, memory, nowMs, random);
   }
+  const { end } = outcome;
+  if (state.at === "watch-list" && outcome.resourceVersion === undefined && losesMark(end)) {
+    const unmarked = memory.unmarked + 1;
+    if (end.reason === "unmarked" || unmarked >= MOST_UNMARKED) return withoutMark(memory, nowMs);
+    return afterEnd(state, { ...outcome, end }, { ...memory, unmarked }, nowMs, random);
+  }
+  const isWhole = outcome.resourceVersion !== undefined;
+  return afterEnd(state, outcome, isWhole ? { ...memory, unmarked: 0 } : memory, nowMs, random);
+}
+
+function afterEnd(
+  state: ReflectorState,
+  outcome: Extract<Outcome, { of: "watch" }>,
+  memory: Memory,
+  nowMs: number,
+  random: Random,
+): Step {
   const resume: ReflectorState =
     outcome.resourceVersion === undefined ? state : { at: "watch", resourceVersion: outcome.resourceVersion };
   const { end } = outcome;
@@ -96,12 +126,23 @@ export function step(state: ReflectorState, outcome: Outcome, memory: Memory, no
       return afterFailure(resume, "decode", memory, nowMs, random);
     case "closed":
     case "idle":
+    case "unmarked":
     case "expired": {
-      const isShort = end.reason === "closed" && outcome.durationMs < SHORT_MS && outcome.events === 0;
+      const isShort = end.reason === "closed" && outcome.durationMs < SHORT_MS && !isFurther(state, outcome);
       if (isShort) return afterFailure(resume, "short", memory, nowMs, random);
       return { state: resume, memory, delayMs: 0, reason: end.reason };
     }
   }
+}
+
+/** Whether a watch brought something new. The same events again and again would be asked for without a pause. */
+function isFurther(state: ReflectorState, { events, resourceVersion }: Extract<Outcome, { of: "watch" }>): boolean {
+  return events > 0 && resourceVersion !== (state.at === "watch" ? state.resourceVersion : undefined);
+}
+
+/** Whether this end says of the server that it does not finish a watch-list; one that is busy or away says nothing. */
+function losesMark(end: WatchEnd): boolean {
+  return end.reason !== "error" || (end.error.status >= 500 && end.error.status !== 503);
 }
 
 /** 400 and 422 are what servers say to `sendInitialEvents` when they have it off or do not know it. */
@@ -110,13 +151,18 @@ function refusesWatchList(error: ApiError): boolean {
 }
 
 function refusedWatchList(memory: Memory): Step {
-  const remembered = { ...memory, watchListRefused: true };
+  const remembered = { ...memory, listUntilMs: Number.POSITIVE_INFINITY };
   return { state: { at: "list" }, memory: remembered, delayMs: 0, reason: "error" };
+}
+
+function withoutMark(memory: Memory, nowMs: number): Step {
+  const remembered = { ...memory, listUntilMs: nowMs + LIST_FOR_MS, unmarked: 0 };
+  return { state: { at: "list" }, memory: remembered, delayMs: 0, reason: "unmarked" };
 }
 
 function afterError(resume: ReflectorState, error: ApiError, memory: Memory, nowMs: number, random: Random): Step {
   if (error.isGone || isVersionTooLarge(error)) {
-    const failed = afterFailure(relistOf(memory), "gone", memory, nowMs, random);
+    const failed = afterFailure(relistOf(memory, nowMs), "gone", memory, nowMs, random);
     // The first time it is only age: list again at once. Again and again, it is a server in trouble.
     return failed.memory.failures === 1 ? { ...failed, delayMs: 0 } : failed;
   }
@@ -124,8 +170,8 @@ function afterError(resume: ReflectorState, error: ApiError, memory: Memory, now
   return { ...failed, delayMs: Math.max(failed.delayMs, error.retryAfterMs ?? 0) };
 }
 
-function relistOf({ watchListRefused }: Memory): ReflectorState {
-  return watchListRefused ? { at: "list" } : { at: "watch-list" };
+function relistOf({ listUntilMs }: Memory, nowMs: number): ReflectorState {
+  return nowMs < listUntilMs ? { at: "list" } : { at: "watch-list" };
 }
 
 /** After a restore of etcd the server's versions are behind ours, and it would let us wait for ever. */

@@ -34,6 +34,8 @@ export interface WatchLimits {
 
 /** Who receives a watch. Runs inside the reading loop: quick, and never user code that is awaited. */
 export interface WatchSink<T> {
+  /** Whether all that existed before the watch is there. */
+  readonly isMarked: boolean;
   event(event: WatchEvent<T>): void;
   /** After the events of each chunk. A promise holds the stream back until it settles. */
   settle(): Promise<void> | undefined;
@@ -47,6 +49,8 @@ export type WatchEnd =
   | { readonly reason: "idle" }
   /** The server did not close in time. */
   | { readonly reason: "expired" }
+  /** The end of what existed before was not marked within {@link MARK_WITHIN_MS}: it was lost on its way. */
+  | { readonly reason: "unmarked" }
   /** A frame made no sense. Nothing after it can be trusted: resume from the last version. */
   | { readonly reason: "decode"; readonly error: DecodeError }
   /** Refused, or an ERROR event. */
@@ -54,6 +58,9 @@ export type WatchEnd =
 
 /** Silence after which a stream counts as dead: bookmarks come every 60 s. Source: kopf's 70 s and a margin. */
 const IDLE_MS = 90_000;
+
+/** Longest that the server may take to send all that exists: 50,000 pods take it three seconds. Pages are the other way. */
+const MARK_WITHIN_MS = 60_000;
 
 /** How long past its own timeout a server may take to close. */
 const OVERTIME_MS = 30_000;
@@ -101,13 +108,20 @@ export async function watch<T>(
     throw error;
   }
   const reading = new Reading(target.clock, answer, limits.timeoutSeconds * 1000);
+  const cancelMark = target.clock.after(MARK_WITHIN_MS, () => {
+    if (!sink.isMarked) reading.finish({ reason: "unmarked" });
+  });
   const onStatus = (status: Status): void =>
     reading.finish({ reason: "error", error: errorFromStatus(`WATCH ${path}`, status) });
-  return reading.run(
-    () => splitterFor(target, answer, sink, onStatus),
-    () => sink.settle(),
-    signal,
-  );
+  try {
+    return await reading.run(
+      () => splitterFor(target, answer, sink, onStatus),
+      () => sink.settle(),
+      signal,
+    );
+  } finally {
+    cancelMark();
+  }
 }
 
 function queryOf<T>(target: WatchTarget<T>, limits: WatchLimits): Query {

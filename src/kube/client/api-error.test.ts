@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { intField, textField, wrapped } from "../testing/protobuf-writer.ts";
-import { ApiError, errorFromResponse, networkError, parseRetryAfter } from "./api-error.ts";
+import { ApiError, errorFromResponse, networkError } from "./api-error.ts";
 
 const now = new Date("2026-01-01T00:00:00Z");
 const predicates = [
@@ -68,16 +68,4 @@ describe("an API error", () => {
     const error = networkError("GET /x", cause);
     expect([error.message, error.cause]).toEqual(["GET /x: connect ECONNREFUSED", cause]);
   });
-});
-
-test.each([
-  ["5", 5000],
-  [" 5 ", 5000],
-  ["Thu, 01 Jan 2026 00:00:10 GMT", 10_000],
-  ["Thu, 01 Jan 2026 00:00:00 GMT", 0],
-  ["Wed, 31 Dec 2025 00:00:00 GMT", 0],
-  ["soon", undefined],
-  [undefined, undefined],
-])("Retry-After %j is %j ms", (value, expected) => {
-  expect(parseRetryAfter(value, now)).toBe(expected);
 });

@@ -1,3 +1,4 @@
+import { clamped, retryAfterOf } from "../../base/peer-numbers.ts";
 import { withoutPackets } from "../../base/without-packets.ts";
 import { isWrapped, unwrap } from "../projection/envelope.ts";
 import { Interner } from "../projection/interner.ts";
@@ -44,7 +45,7 @@ export class ApiError extends Error {
   /** The server's machine-readable reason, e.g. `AlreadyExists`; `""` when it gave none. */
   readonly reason: string;
   readonly body?: Status;
-  /** What the server asked us to wait, from `Retry-After` or `details.retryAfterSeconds`. */
+  /** What the server asked us to wait, from `Retry-After` or `details.retryAfterSeconds`, bounded. */
   readonly retryAfterMs?: number;
 
   constructor(message: string, options: ApiErrorOptions) {
@@ -52,7 +53,8 @@ export class ApiError extends Error {
     this.status = options.status;
     this.reason = options.reason;
     if (options.body !== undefined) this.body = options.body;
-    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+    const retryAfterMs = clamped("apiServerRetryAfterMs", options.retryAfterMs);
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
   }
 
   get isNotFound(): boolean {
@@ -109,7 +111,8 @@ export function errorFromResponse(
     status,
     reason: parsed?.reason ?? "",
     body: parsed,
-    retryAfterMs: parseRetryAfter(retryAfter, now) ?? secondsToMs(parsed?.details?.retryAfterSeconds),
+    retryAfterMs:
+      retryAfterOf("apiServerRetryAfterMs", retryAfter, now) ?? secondsToMs(parsed?.details?.retryAfterSeconds),
   });
 }
 
@@ -129,14 +132,6 @@ export function networkError(request: string, cause: unknown): ApiError {
   return new ApiError(`${request}: ${text}`, { status: 0, reason: NETWORK_ERROR, cause: withoutPackets(cause) });
 }
 
-/** Both forms of RFC 9110 §10.2.3: seconds, or a date. Milliseconds; undefined when unusable. */
-export function parseRetryAfter(value: string | undefined, now: Date): number | undefined {
-  if (value === undefined) return undefined;
-  if (/^\d+$/.test(value.trim())) return Number(value) * 1000;
-  const at = Date.parse(value);
-  return Number.isNaN(at) ? undefined : Math.max(at - now.getTime(), 0);
-}
-
 /** An aggregate of connection attempts has no message of its own; the first attempt's says what happened. */
 function causeText(error: Error): string {
   if (error.message !== "") return error.message;
@@ -144,8 +139,8 @@ function causeText(error: Error): string {
   return error.name;
 }
 
-function secondsToMs(seconds: number | undefined): number | undefined {
-  return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000;
+function secondsToMs(seconds: unknown): number | undefined {
+  return typeof seconds === "number" && seconds > 0 ? seconds * 1000 : undefined;
 }
 
 /** The server answers in the encoding that was asked for, also when it refuses. */

@@ -123,9 +123,21 @@ describe("a client", () => {
     expect(server.seen).toHaveLength(1);
   });
 
+  test.each<readonly [string, () => object, RegExp]>([
+    ["repeats a mark", () => ({ metadata: { continue: "same" }, items: [{}] }), /no end: the mark of the next page is/],
+    [
+      "has no objects",
+      () => ({ metadata: { continue: `${server.seen.length}` }, items: null }),
+      /no end: 100 pages in/,
+    ],
+  ])("ends a list that %s", async (_, page, words) => {
+    server.replies.push((_request, response) => response.end(JSON.stringify(page())));
+    expect((await failure(collect(client.list(resources.pods, {}, signal)))).message).toMatch(words);
+  });
+
   test("does not wait out an hour inside of a call", async () => {
     server.replies.push(status(503, {}, { "retry-after": "3600" }));
-    expect((await failure(client.get(resources.pods, pod, signal))).retryAfterMs).toBe(3_600_000);
+    expect((await failure(client.get(resources.pods, pod, signal))).retryAfterMs).toBe(60_000);
   });
 
   test("shows a disruption budget's refusal at once", async () => {

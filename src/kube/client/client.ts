@@ -1,4 +1,5 @@
 import { systemClock } from "../../base/clock.ts";
+import { PageTurns } from "../../base/peer-numbers.ts";
 import { collectionPath, objectPath } from "../objects/paths.ts";
 import {
   type AppliedObject,
@@ -78,6 +79,7 @@ export class Client {
   ): AsyncGenerator<T, void, undefined> {
     let remaining = options.limit ?? Number.POSITIVE_INFINITY;
     let next: string | undefined;
+    const turns = new PageTurns();
     while (remaining > 0) {
       const page: ObjectList = await this.exchange.json(
         {
@@ -101,6 +103,8 @@ export class Client {
       }
       next = page.metadata.continue;
       if (!next) return;
+      const wrong = turns.turn(page.items?.length ?? 0, next);
+      if (wrong !== undefined) throw endless(collectionPath(resource, options.namespace), wrong);
     }
   }
 
@@ -246,6 +250,11 @@ interface ObjectList {
   readonly metadata: { readonly continue?: string; readonly resourceVersion?: string };
   /** `null` from Go when empty, on some aggregated servers. */
   readonly items: readonly object[] | null;
+}
+
+/** A mistake of the server, and no failure that another try would mend at once: the caller's back-off counts. */
+function endless(path: string, wrong: string): ApiError {
+  return new ApiError(`GET ${path}: the list has no end: ${wrong}`, { status: 500, reason: "" });
 }
 
 async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> {

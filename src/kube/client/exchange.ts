@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
+import { PEER_NUMBERS } from "../../base/peer-numbers.ts";
 import type { ClientMetrics } from "../metrics/metrics.ts";
 import { type Query, withQuery } from "../objects/paths.ts";
 import { ApiError, errorFromResponse, networkError } from "./api-error.ts";
@@ -9,8 +10,8 @@ import type { ServerClock } from "./server-clock.ts";
 /** Tries after the first. Source: client-go rest.Request, maxRetries 10. */
 const MAX_RETRIES = 10;
 
-/** Longest `Retry-After` that is waited out inside a call; a longer one is the caller's to plan with. */
-const MAX_RETRY_AFTER_MS = 60_000;
+/** A `Retry-After` as long as any is believed is not waited out inside a call: it is the caller's to plan with. */
+const MAX_RETRY_AFTER_MS = PEER_NUMBERS.apiServerRetryAfterMs.most;
 
 /** An answer longer than this is not one page of anything: refuse it before it is memory. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
@@ -162,7 +163,7 @@ function retryDelayMs(error: ApiError, request: ExchangeRequest, retries: number
   if (request.retry === false || retries >= MAX_RETRIES) return undefined;
   if (error.status === 429 || error.status >= 500) {
     const { retryAfterMs } = error;
-    return retryAfterMs !== undefined && retryAfterMs <= MAX_RETRY_AFTER_MS ? retryAfterMs : undefined;
+    return retryAfterMs !== undefined && retryAfterMs < MAX_RETRY_AFTER_MS ? retryAfterMs : undefined;
   }
   // The server may close an idle socket just as we write to it. Only a GET is sure to have done nothing.
   return request.method === "GET" && retries === 0 && isSocketClosed(error) ? 0 : undefined;

@@ -30,7 +30,7 @@ test("a cut-off fraction does not set it back, a server whose clock was set does
   expect(server.wallNow()).toEqual(new Date("2026-01-01T11:00:00Z"));
 });
 
-test.each([undefined, "", "soon", ["a", "b"]])(
+test.each([undefined, "", "soon", "5", "Thu, 01 Jan 1970 00:00:00 GMT", "Sat, 13 Sep 275760 00:00:00 GMT", ["a", "b"]])(
   "an answer without a date that can be read (%j) changes nothing",
   (date) => {
     const clock = new FakeClock();

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { httpDateMs } from "../../base/peer-numbers.ts";
 
 /** The header has whole seconds: an answer that is behind the last one by less says nothing new. */
 const RESOLUTION_MS = 2_000;
@@ -18,8 +19,8 @@ export class ServerClock implements Clock {
 
   /** An answer has come: the server wrote it before now, within the second that it names. */
   heard(date: string | string[] | undefined): void {
-    const serverMs = typeof date === "string" ? Date.parse(date) : Number.NaN;
-    if (Number.isNaN(serverMs)) return;
+    const serverMs = httpDateMs(typeof date === "string" ? date : undefined);
+    if (serverMs === undefined) return;
     const offsetMs = serverMs - this.#clock.monotonicMs();
     // Each answer is late by its way and its cut-off fraction: the largest of those that agree is nearest.
     const isBehind = this.#offsetMs !== undefined && Math.abs(offsetMs - this.#offsetMs) < RESOLUTION_MS;

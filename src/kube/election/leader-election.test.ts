@@ -9,7 +9,7 @@ import { settle } from "../../base/testing/settle.ts";
 import { kubeMetrics } from "../metrics/kube-metrics.ts";
 import { FakeLeases, type Fate } from "../testing/fake-leases.ts";
 import { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from "./leader-election.ts";
-import type { Lease } from "./lease.ts";
+import { type Lease, taken } from "./lease.ts";
 
 interface Candidate {
   readonly elector: LeaderElector;
@@ -299,6 +299,11 @@ test("a foreign object under the lease's name ends the leader, and the next one 
   expect(b.elector.isLeader).toBe(false);
   await advance(5000);
   expect(b.elector.isLeader).toBe(true);
+});
+
+test("a foreign count of holders at its end is not counted beyond what the API server can store", () => {
+  const spec = { holderIdentity: "", leaseTransitions: 2_147_483_647 };
+  expect(taken(spec, "a", 15_000, new Date(0)).leaseTransitions).toBe(2_147_483_647);
 });
 
 test("a lease that is deleted while held is waited out by those who saw it", async () => {

@@ -1,3 +1,4 @@
+import { clamped, PEER_NUMBERS } from "../../base/peer-numbers.ts";
 import type { Client } from "../client/client.ts";
 import { microTime } from "../objects/micro-time.ts";
 import { apiVersionOf, type KubeObject, type NewObject, resources } from "../objects/resource.ts";
@@ -21,8 +22,6 @@ export interface Lease extends KubeObject {
 
 /** The part of the client that an election uses. */
 export type LeaseClient = Pick<Client, "get" | "create" | "replace">;
-
-const MAX_BELIEVED_MS = 300_000;
 
 /** A lease as it was last seen, and since when it has been like that on this process's own clock. */
 export class ObservedLease {
@@ -51,7 +50,7 @@ export class ObservedLease {
   isValid(nowMs: number, ourLeaseMs: number): boolean {
     if (this.#last === undefined) return false;
     const saysMs = (this.#last.spec.leaseDurationSeconds ?? 0) * 1000;
-    return nowMs < this.#last.sinceMs + Math.min(saysMs, Math.max(MAX_BELIEVED_MS, 2 * ourLeaseMs));
+    return nowMs < this.#last.sinceMs + Math.min(saysMs, Math.max(PEER_NUMBERS.leaseMs.most, 2 * ourLeaseMs));
   }
 }
 
@@ -63,7 +62,7 @@ export function taken(before: LeaseSpec | undefined, identity: string, leaseMs: 
     leaseDurationSeconds: Math.ceil(leaseMs / 1000),
     acquireTime: microTime(now),
     renewTime: microTime(now),
-    leaseTransitions: isNew ? 0 : (before.leaseTransitions ?? 0) + 1,
+    leaseTransitions: isNew ? 0 : (clamped("leaseTransitions", (before.leaseTransitions ?? 0) + 1) ?? 0),
   };
 }
 

@@ -83,7 +83,7 @@ test("every series of a controller, its queue, a lease and the events is there, 
 test("a watch's first word brings all series of its kind", async () => {
   const registry = new Registry();
   kubeMetrics(registry).watch.synced("pods", false);
-  expect((await registry.metrics()).match(/kind="pods"/g)).toHaveLength(5 + 9 + 3);
+  expect((await registry.metrics()).match(/kind="pods"/g)).toHaveLength(5 + 10 + 3);
 });
 
 test("more of the same adds values, not series", async () => {

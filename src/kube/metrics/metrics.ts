@@ -15,7 +15,9 @@ export interface ClientMetrics {
 export type WatchRestartReason =
   | ("closed" | "expired" | "gone" | "idle" | "decode" | "throttled" | "error" | "short")
   /** There were more objects than may be held. */
-  | "too-large";
+  | "too-large"
+  /** All that exists was to come first, and its end was not marked: the kind is read with LIST for an hour. */
+  | "unmarked";
 
 /** What an informer measures. `kind` is the resource's plural: as many values as informers. */
 export interface WatchMetrics {

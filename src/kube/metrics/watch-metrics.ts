@@ -13,6 +13,7 @@ const RESTART_REASONS: Readonly<Record<WatchRestartReason, true>> = {
   error: true,
   short: true,
   "too-large": true,
+  unmarked: true,
 };
 
 /** Our own names: client-go has none that are still written. A kind's series are zeroed when it is first named. */

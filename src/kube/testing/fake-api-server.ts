@@ -42,6 +42,8 @@ export class FakeApiServer {
   chunkBytes = Number.POSITIVE_INFINITY;
   /** False: `sendInitialEvents` is refused with 422, as by servers that have it turned off. */
   watchListSupported = true;
+  /** False: the mark that ends the initial events does not come through. `"close"`: the stream ends there. */
+  marksInitialEnd: boolean | "close" = true;
   pageLimit = Number.POSITIVE_INFINITY;
   /** Requests as "METHOD path?query", in order. */
   readonly requests: string[] = [];
@@ -194,7 +196,8 @@ export class FakeApiServer {
     if (fault !== undefined && "silent" in fault) return;
     if (initial) {
       for (const pod of this.pods.values()) watch.send(encoding.event("ADDED", pod));
-      watch.send(encoding.bookmark(String(this.#version), true));
+      if (this.marksInitialEnd === true) watch.send(encoding.bookmark(String(this.#version), true));
+      if (this.marksInitialEnd === "close") return void response.end();
     } else {
       const since = Number(query.get("resourceVersion"));
       if (since < this.#compactedTo) {

@@ -24,7 +24,7 @@ it.each([
   [
     "a busy server that wants an hour",
     refusal(429, "too many", { retryAfterMs: 3_600_000 }),
-    { is: "busy", afterMs: 300_000 },
+    { is: "busy", afterMs: 60_000 },
   ],
   ["a busy server that says no time", refusal(429, "too many"), { is: "busy", afterMs: 5_000 }],
   ["a pod that is gone", refusal(404, "not found"), { is: "gone" }],

@@ -17,7 +17,6 @@ export type Answer =
   | { readonly is: "error"; readonly message: string };
 
 const BUSY_MS = 5_000;
-const MAX_BUSY_MS = 300_000;
 const MAX_WORDS = 300;
 
 /**
@@ -34,7 +33,7 @@ export function answerOf(error: unknown): Answer {
   if (error.status === 429) {
     const budget = cause("DisruptionBudget");
     if (budget !== undefined) return { is: "budget", message: words(budget.message ?? error.message) };
-    return { is: "busy", afterMs: Math.min(error.retryAfterMs ?? BUSY_MS, MAX_BUSY_MS) };
+    return { is: "busy", afterMs: error.retryAfterMs ?? BUSY_MS };
   }
   if (error.isNotFound) return { is: "gone" };
   if (error.isConflict) return { is: "replaced" };
