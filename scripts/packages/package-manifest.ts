@@ -35,9 +35,6 @@ export function packageManifest(root: string, words: PackageWords, rest: Readonl
   return `${JSON.stringify(manifest, null, 2)}\n`;
 }
 
-/** One of their files is imported, which is no part of what they promise: a later version may lack it. */
-const IMPORTED_BY_FILE: ReadonlySet<string> = new Set(["@kubernetes/client-node"]);
-
 /**
  * The versions of packages that a library asks for: what was tested and all that promise to be compatible with it. An exact
  * version would give an importing program two copies.
@@ -48,7 +45,7 @@ export function versionRanges(root: string, names: readonly string[]): Readonly<
     names.map((name) => {
       const version = dependencies[name];
       if (version === undefined) throw new Error(`package.json has no dependency ${name}`);
-      return [name, IMPORTED_BY_FILE.has(name) ? version : `^${version}`];
+      return [name, `^${version}`];
     }),
   );
 }

@@ -16,8 +16,8 @@ export const PEER_NUMBERS = {
   apiServerRetryAfterMs: { least: 0, most: MINUTE_MS },
   /** `Retry-After` of the platform, which spreads many agents over time. */
   platformRetryAfterMs: { least: 0, most: 15 * MINUTE_MS },
-  /** `exp` of a credential that a program or a server gave: nothing lives longer without being asked for again. */
-  credentialLifeMs: { least: 0, most: DAY_MS },
+  /** Left of an `expirationTimestamp`: a program that gives what has expired is not run for each request of a busy second. */
+  credentialLifeMs: { least: 1_000, most: DAY_MS },
   /** `leaseDurationSeconds` that another holder wrote. */
   leaseMs: { least: 0, most: 5 * MINUTE_MS },
   /** `leaseTransitions`, an int32: one more than that, and the API server refuses the Lease for ever. */

@@ -224,7 +224,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   kube: {
     is: "the Kubernetes runtime, no business words",
     imports: ["base"],
-    packages: ["@kubernetes/client-node", "prom-client", "undici", "yaml"],
+    packages: ["prom-client", "undici", "yaml"],
     folders: KUBE_FOLDERS,
   },
   crds: {

@@ -1,27 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import type { Dispatcher } from "undici";
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { type Credentials, fixedToken, type TlsOptions, TokenFile } from "./credentials.ts";
+import { type Credentials, fixedToken, TlsFiles, type TlsOptions, TokenFile } from "./credentials.ts";
 import { type Environment, proxyFor } from "./proxy.ts";
+import { Sockets } from "./sockets.ts";
 import { type UpgradeAnswer, upgradeOn } from "./upgrade.ts";
 
 /** Where the kubelet mounts a pod's own credentials. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
-
-/**
- * Sockets for requests. The API server's own limit on requests in flight is 400 by default for all clients together;
- * more than 64 of one process would wait there instead of here.
- */
-const REQUEST_SOCKETS = 64;
-
-/**
- * Idle sockets are dropped before the usual 60 s of load balancers in between, so that a request never meets a dead
- * one.
- */
-const KEEP_ALIVE_MS = 30_000;
-
-/** TCP and TLS must stand by then. Source: client-go's dialer, 30 s; less, because our callers retry. */
-const CONNECT_TIMEOUT_MS = 10_000;
 
 export interface ExplicitEndpoint {
   /** `https://host:port`, without a path. */
@@ -42,12 +28,16 @@ export type ConnectionOptions = (
       readonly kubeconfig: string | readonly string[];
       readonly context?: string;
     }
-  | { readonly inCluster: true }
+  | {
+      readonly inCluster: true;
+      /** Where the pod's own credentials are mounted. @default the kubelet's place */
+      readonly folder?: string;
+    }
   | { readonly explicit: ExplicitEndpoint }
 ) & {
   /** The program's name: what the API server's audit log shows. Default `kube-client`. */
   readonly userAgent?: string;
-  /** Where proxies and the in-cluster address are read from. Default: the process's environment. */
+  /** Where proxies and the in-cluster address are read from, and what programs of a kubeconfig get. Default: the process's. */
   readonly environment?: Environment;
 };
 
@@ -110,35 +100,19 @@ export async function connect(options: ConnectionOptions, clock: Clock = systemC
     namespace: endpoint.namespace,
     userAgent: options.userAgent ?? "kube-client",
     credentials: endpoint.credentials,
-    ...socketsOf(endpoint.tls, proxyUrl),
-    ownsSockets: true,
+    impersonation: endpoint.impersonation ?? {},
+    sockets: new Sockets(endpoint.tls, endpoint.currentTls ?? (async () => endpoint.tls), proxyUrl),
+    whose: "own",
   });
-}
-
-interface Sockets {
-  readonly requests: Dispatcher;
-  readonly streams: Dispatcher;
-}
-
-/**
- * Our own sockets, and those for other users' tokens. A client certificate belongs to the socket and wins over any
- * token sent on it: with one set of sockets, a caller with a token would act with our rights.
- */
-function socketsOf(tls: TlsOptions, proxyUrl: string | undefined): { readonly own: Sockets; readonly shared: Sockets } {
-  const pools = (options: TlsOptions): Sockets => ({
-    requests: dispatcher(options, proxyUrl, REQUEST_SOCKETS),
-    streams: dispatcher(options, proxyUrl, null),
-  });
-  const own = pools(tls);
-  if (tls.cert === undefined) return { own, shared: own };
-  const { cert: _cert, key: _key, ...anonymous } = tls;
-  return { own, shared: pools(anonymous) };
 }
 
 interface Endpoint {
   readonly server: string;
   readonly tls: TlsOptions;
+  /** Absent: it does not change. */
+  readonly currentTls?: () => Promise<TlsOptions>;
   readonly credentials: Credentials;
+  readonly impersonation?: Readonly<Record<string, string | string[]>>;
   readonly proxyUrl?: string | undefined;
   readonly namespace: string | undefined;
 }
@@ -147,9 +121,10 @@ async function endpointOf(options: ConnectionOptions, environment: Environment, 
   if ("kubeconfig" in options) {
     // Loaded only here: a process in a pod needs no YAML.
     const { loadKubeconfig } = await import("./kubeconfig.ts");
-    return loadKubeconfig([options.kubeconfig].flat(), options.context, clock);
+    const place = { environment, isTerminal: process.stdin.isTTY === true };
+    return loadKubeconfig([options.kubeconfig].flat(), options.context, clock, place);
   }
-  if ("inCluster" in options) return inClusterEndpoint(environment, clock);
+  if ("inCluster" in options) return inClusterEndpoint(environment, options.folder ?? SERVICE_ACCOUNT_FOLDER, clock);
   const { server, ca, clientCertificate, clientKey, token, tokenFile } = options.explicit;
   return {
     server,
@@ -163,30 +138,18 @@ async function endpointOf(options: ConnectionOptions, environment: Environment, 
   };
 }
 
-async function inClusterEndpoint(environment: Environment, clock: Clock): Promise<Endpoint> {
+async function inClusterEndpoint(environment: Environment, folder: string, clock: Clock): Promise<Endpoint> {
   const host = environment.KUBERNETES_SERVICE_HOST;
   const port = environment.KUBERNETES_SERVICE_PORT;
   if (!host || !port) throw new Error("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
-  const folder = SERVICE_ACCOUNT_FOLDER;
+  const files = await TlsFiles.open(clock, { ca: () => readFile(`${folder}/ca.crt`) });
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    tls: { ca: await readFile(`${folder}/ca.crt`, "utf8") },
+    tls: files.last,
+    currentTls: () => files.current(),
     credentials: new TokenFile(`${folder}/token`, clock),
     namespace: (await readFile(`${folder}/namespace`, "utf8")).trim(),
   };
-}
-
-function dispatcher(tls: TlsOptions, proxyUrl: string | undefined, connections: number | null): Dispatcher {
-  const options = {
-    // undici's HTTP/2 client is young; the API server speaks HTTP/1.1 as well, and a watch wants its own socket anyway.
-    allowH2: false,
-    connections,
-    pipelining: 1,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-  };
-  const connect = { ...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: 30_000 };
-  if (proxyUrl === undefined) return new Agent({ ...options, connect });
-  return new ProxyAgent({ ...options, uri: proxyUrl, requestTls: connect });
 }
 
 interface ConnectionParts {
@@ -195,10 +158,10 @@ interface ConnectionParts {
   readonly namespace: string | undefined;
   readonly userAgent: string;
   readonly credentials: Credentials;
-  readonly own: Sockets;
-  /** Carry no client certificate. */
-  readonly shared: Sockets;
-  readonly ownsSockets: boolean;
+  readonly impersonation: Readonly<Record<string, string | string[]>>;
+  readonly sockets: Sockets;
+  /** Those that are shared carry no client certificate, and are not closed. */
+  readonly whose: "own" | "shared";
 }
 
 class PooledConnection implements Connection {
@@ -215,45 +178,48 @@ class PooledConnection implements Connection {
   }
 
   request(request: WireRequest, signal: AbortSignal): Promise<WireResponse> {
-    return this.#send(this.#parts.own.requests, request, signal);
+    return this.#send("requests", request, signal);
   }
 
   open(request: WireRequest, signal: AbortSignal): Promise<WireResponse> {
-    return this.#send(this.#parts.own.streams, request, signal);
+    return this.#send("streams", request, signal);
   }
 
   async upgrade(request: WireRequest, upgrade: string, signal: AbortSignal): Promise<UpgradeAnswer> {
-    const { origin, prefix, own, credentials, userAgent } = this.#parts;
-    const authorization = await credentials.authorization();
-    const headers = { "user-agent": userAgent, ...request.headers, ...(authorization && { authorization }) };
+    const { origin, prefix, sockets, whose, credentials } = this.#parts;
+    const headers = this.#headers(request, await credentials.authorization());
     const options = { origin, path: prefix + request.path, method: request.method, headers, upgrade };
-    return upgradeOn(own.streams, { ...options, headersTimeout: 0, bodyTimeout: 0 }, signal);
+    const { streams } = await sockets.current(whose);
+    return upgradeOn(streams, { ...options, headersTimeout: 0, bodyTimeout: 0 }, signal);
   }
 
   withToken(token: string): Connection {
-    const { shared } = this.#parts;
-    return new PooledConnection({ ...this.#parts, own: shared, credentials: fixedToken(token), ownsSockets: false });
+    const credentials = fixedToken(token);
+    return new PooledConnection({ ...this.#parts, credentials, impersonation: {}, whose: "shared" });
   }
 
   async close(): Promise<void> {
-    const { own, shared, ownsSockets } = this.#parts;
-    if (!ownsSockets) return;
-    // destroy, not close: the caller has stopped its work, and a half-open watch would hold a graceful close forever.
-    const pools = new Set([own.requests, own.streams, shared.requests, shared.streams]);
-    await Promise.all([...pools].map((pool) => pool.destroy()));
+    if (this.#parts.whose === "own") await this.#parts.sockets.close();
   }
 
-  /** A 401 may mean that the token was rotated since it was read: read it again and, if it differs, try once more. */
-  async #send(dispatcher: Dispatcher, request: WireRequest, signal: AbortSignal): Promise<WireResponse> {
-    const { credentials } = this.#parts;
+  /** A 401 may mean that the token or the certificate was rotated since it was read: read it again and, if it differs, try once more. */
+  async #send(of: "requests" | "streams", request: WireRequest, signal: AbortSignal): Promise<WireResponse> {
+    const { credentials, sockets, whose } = this.#parts;
     const authorization = await credentials.authorization();
+    const dispatcher = (await sockets.current(whose))[of];
     const response = await this.#exchange(dispatcher, request, authorization, signal);
     if (response.status !== 401) return response;
     credentials.invalidate();
     const renewed = await credentials.authorization();
-    if (renewed === authorization) return response;
+    const other = (await sockets.current(whose))[of];
+    if (renewed === authorization && other === dispatcher) return response;
     await response.body.dump({ limit: 65_536, signal });
-    return this.#exchange(dispatcher, request, renewed, signal);
+    return this.#exchange(other, request, renewed, signal);
+  }
+
+  #headers(request: WireRequest, authorization: string | undefined): Record<string, string | string[]> {
+    const { userAgent, impersonation } = this.#parts;
+    return { "user-agent": userAgent, ...request.headers, ...impersonation, ...(authorization && { authorization }) };
   }
 
   async #exchange(
@@ -267,11 +233,7 @@ class PooledConnection implements Connection {
       origin: this.#parts.origin,
       path: this.#parts.prefix + request.path,
       method: request.method,
-      headers: {
-        "user-agent": this.#parts.userAgent,
-        ...request.headers,
-        ...(authorization === undefined ? {} : { authorization }),
-      },
+      headers: this.#headers(request, authorization),
       ...(request.body === undefined ? {} : { body: request.body }),
       // Limits are the callers': a request has a deadline, a watch an inactivity timer. Said here and not of the pool,
       // because undici's agent for SOCKS makes pools of its own.

@@ -48,10 +48,13 @@ test.each<readonly [string, Written, RegExp]>([
   ["a user without anything", {}, /gives user ann no way in: it needs a token, /],
   ["a token file that is not there", { user: { tokenFile: "/t" } }, /no way in: token file \/t cannot be read/],
   [
-    "another user to act as",
-    { user: { token: "t", as: "root" } },
-    /no way in: it acts as another user \(as, as-groups\)/,
+    "groups to act as of no user",
+    { user: { token: "t", "as-groups": ["g"] } },
+    /no way in: it acts as groups.*name one \(as\)/,
   ],
+  ["no current context", { more: { "current-context": "" } }, /names no current context; choose one/],
+  ["a number as a token", { user: { token: 5 } }, /cannot be read: users\[0\].user.token is no text$/],
+  ["data that are no base64", { user: { "client-certificate-data": "-", "client-key-data": "-" } }, /is not base64/],
   ["a provider of old", { user: provider("gcp") }, /no way in: its auth-provider gcp is not known here.*exec plugin/],
   ["OIDC without a token", { user: provider("oidc") }, /id-token is missing or has expired.*log in again.*exec plugin/],
   ["OIDC with something else", { user: provider("oidc", { "id-token": "abc" }) }, /id-token is missing or has expired/],
@@ -62,10 +65,23 @@ test.each<readonly [string, Written, RegExp]>([
   ],
   [
     "a program that is not there",
-    { user: { exec: { command: "no-such-program" } } },
-    /its program no-such-program fails \(.*ENOENT\); run it by hand/,
+    {
+      user: {
+        exec: {
+          apiVersion: "client.authentication.k8s.io/v1",
+          command: "no-such-program",
+          interactiveMode: "Never",
+          installHint: "get it\u001b[31m there",
+        },
+      },
+    },
+    /its program no-such-program fails \(.*ENOENT\); run it by hand; get it\?\[31m there$/,
   ],
-  ["a certificate that is not there", { user: { "client-certificate": "/no/crt" } }, /no way in: ENOENT.*\/no\/crt/],
+  [
+    "a certificate that is not there",
+    { user: { "client-certificate": "/no/crt", "client-key": "/no/key" } },
+    /no way in: ENOENT.*\/no\/crt/,
+  ],
   [
     "a proxy of an unknown kind",
     { user: { token: "t" }, cluster: { "proxy-url": "socks4://127.0.0.1:1080" } },
@@ -74,6 +90,9 @@ test.each<readonly [string, Written, RegExp]>([
 ])("with %s it says what to do", async (_, written, words) => {
   await expect(open(written)).rejects.toThrow(words);
 });
+
+const credential = (status: object): string =>
+  JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status });
 
 async function program(body: string): Promise<object> {
   const command = join(folder, "plugin");
@@ -86,6 +105,22 @@ test.each([
   ["fails", "echo 'you are not logged in' >&2; exit 1", /plugin fails \(you are not logged in\); run it by hand$/],
   ["prints something else", "echo secret", /plugin fails \(it prints no ExecCredential\); run it by hand$/],
   ["prints half of it", "echo '{}'", /plugin fails \(it prints no ExecCredential\); run it by hand$/],
+  [
+    "prints it of another version",
+    `echo '${credential({ token: "secret" }).replace("/v1", "/v1beta1")}'`,
+    /plugin fails \(it prints no ExecCredential of client.authentication.k8s.io\/v1\); run it by hand$/,
+  ],
+  ["prints nothing to go in with", `echo '${credential({})}'`, /fails \(it prints neither a token nor a certificate\)/],
+  [
+    "prints a certificate without its key",
+    `echo '${credential({ clientCertificateData: "secret" })}'`,
+    /fails \(it prints a certificate or a key, and not both\)/,
+  ],
+  [
+    "prints an end that is no time",
+    `echo '${credential({ token: "secret", expirationTimestamp: "soon" })}'`,
+    /fails \(it prints an expirationTimestamp that is no time\)/,
+  ],
 ])("a program that %s is named, and its output is not told", async (_, body, words) => {
   const failed = await open({ user: await program(body) }).catch((error: Error) => error);
   expect(failed).toMatchObject({ message: expect.stringMatching(words) });
@@ -123,7 +158,7 @@ test("several files are one: of each name the first file's counts, paths start a
 
 test("a program is told of the cluster, and asked again after a 401", async () => {
   const asked = join(folder, "asked");
-  const exec = await program(`echo "$KUBERNETES_EXEC_INFO" >> ${asked}; echo '{"status": {"token": "t"}}'`);
+  const exec = await program(`echo "$KUBERNETES_EXEC_INFO" >> ${asked}; echo '${credential({ token: "t" })}'`);
   const config = {
     clusters: [{ name: "it", cluster: { server: "https://127.0.0.1:1" } }],
     users: [{ name: "ann", user: exec }],
