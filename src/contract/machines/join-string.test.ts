@@ -29,6 +29,7 @@ test.each<[string, unknown]>([
   ["a line break at the end of the address", { ...FIELDS, url: "https://join.example\n" }],
   ["two pins", { ...FIELDS, pin: `${FIELDS.pin};${FIELDS.pin}` }],
   ["another cluster's form", { ...FIELDS, clusterId: "cluster_1" }],
+  ["beyond all calendars", { ...FIELDS, exp: 9_007_199_254_740_991 }],
   ["no number", { ...FIELDS, exp: "4102444800" }],
   ["a fraction", { ...FIELDS, exp: 1.5 }],
 ])("with %s it is none", (_, value) => {

@@ -42,6 +42,9 @@ export function readJoinString(text: string): JoinFields | undefined {
   }
 }
 
+/** Of the year 9999: beyond it there is no text of the time. */
+const LAST_SECOND = 253_402_300_799;
+
 function isJoinFields(value: unknown): value is JoinFields {
   if (typeof value !== "object" || value === null) return false;
   const fields = value as Readonly<Record<string, unknown>>;
@@ -49,5 +52,5 @@ function isJoinFields(value: unknown): value is JoinFields {
     const field = fields[name];
     return typeof field === "string" && form.test(field);
   });
-  return fits && Number.isSafeInteger(fields.exp) && Number(fields.exp) > 0;
+  return fits && Number.isSafeInteger(fields.exp) && Number(fields.exp) > 0 && Number(fields.exp) <= LAST_SECOND;
 }
