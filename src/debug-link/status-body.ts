@@ -5,6 +5,7 @@ const REASONS = {
   403: "Forbidden",
   405: "MethodNotAllowed",
   413: "RequestEntityTooLarge",
+  414: "RequestURITooLong",
   429: "TooManyRequests",
   502: "ServiceUnavailable",
   503: "ServiceUnavailable",

@@ -21,6 +21,7 @@ const DENIALS = [
   "body",
   "recording",
   "too-many",
+  "too-long",
   "rate",
 ] as const;
 export type Denial = (typeof DENIALS)[number];

@@ -288,3 +288,20 @@ test("a selector narrows lists, and names are looked up by it", () => {
   const open = get("/api/v1/namespaces/shop/pods?labelSelector=x+notin+(a");
   expect(judge(narrow, open)).toMatchObject({ allowed: false, status: 400 });
 });
+
+test.each([
+  ["true", "watch"],
+  ["", "watch"],
+  ["no", "watch"],
+  ["0.0", "watch"],
+  ["00", "watch"],
+  ["0", "list"],
+  ["false", "list"],
+  ["FaLsE", "list"],
+  // Go folds by Unicode's table.
+  ["fal%C5%BFe", "list"],
+  ["FAL%C5%BFE", "list"],
+  ["false%0A", "watch"],
+])("watch=%s is what the API server makes of it: a %s", (value, verb) => {
+  expect(judge(scope("logs"), get(`${SHOP}/pods?watch=${value}`))).toMatchObject({ allowed: true, subject: { verb } });
+});

@@ -5,7 +5,7 @@ import { type ClientHeaders, headersUp, impersonates } from "./headers.ts";
 import { isDiscovery, isSelfReview, modeAllows } from "./mode-table.ts";
 import { unknownQueryName } from "./query-names.ts";
 import { isTrue, type Subject, subjectOf } from "./subject.ts";
-import { parseTarget, queryValue, type Target, toTarget, withValue } from "./target.ts";
+import { isTooLong, parseTarget, queryValue, type Target, toTarget, withValue } from "./target.ts";
 
 /** What the session lets through, and what is known of it now. */
 export interface Scope {
@@ -45,7 +45,7 @@ export interface Allowed {
 
 export interface Denied {
   readonly allowed: false;
-  readonly status: 400 | 403 | 405;
+  readonly status: 400 | 403 | 405 | 414;
   readonly denial: Denial;
   /** For the engineer. */
   readonly words: string;
@@ -68,6 +68,9 @@ export function judge(scope: Scope, request: ClientRequest): Verdict {
     ...{ allowed: false, status, denial, words, subject },
   });
   const { method, headers, upgrade } = request;
+  if (isTooLong(request.target)) {
+    return denied(414, "too-long", "the request is longer than a debug session passes on: 16384 characters");
+  }
   const target = parseTarget(request.target);
   if (target === undefined || toTarget(target) !== request.target) {
     return denied(400, "path", `a debug session does not pass on ${printed(request.target)}`);

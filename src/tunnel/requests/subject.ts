@@ -56,9 +56,14 @@ function verbOf(method: "GET" | "POST", name: string | undefined, target: Target
   return isTrue(queryValue(target, "watch")) ? "watch" : "list";
 }
 
-/** As the API server reads a switch in a query: anything but these two words is a yes. */
+/**
+ * As the API server reads a switch in a query: anything but these two words is a yes. Go folds the letters by Unicode's
+ * table, in which a long s is an s.
+ */
+const NO = /^(?:0|false)$/iu;
+
 export function isTrue(value: string | undefined): boolean {
-  return value !== undefined && !["false", "0"].includes(value.toLowerCase());
+  return value !== undefined && !NO.test(value);
 }
 
 function streamWords(subresource: string | undefined, target: Target): Partial<Subject> {

@@ -26,13 +26,23 @@ const LISTS = ["command"];
  * anything that is not ASCII, names of the query that come twice, escapes that are no UTF-8.
  */
 export function parseTarget(text: string): Target | undefined {
-  const mark = text.indexOf("?");
-  const path = mark === -1 ? text : text.slice(0, mark);
-  if (!path.startsWith("/") || path.length > MAX_PATH) return undefined;
+  if (isTooLong(text)) return undefined;
+  const [path, queryText] = halvesOf(text);
+  if (!path.startsWith("/")) return undefined;
   const segments = path.slice(1).split("/");
   if (!segments.every((segment) => SEGMENT.test(segment) && !segment.includes(".."))) return undefined;
-  const query = mark === -1 ? [] : parseQuery(text.slice(mark + 1));
+  const query = queryText === undefined ? [] : parseQuery(queryText);
   return query && { segments, query };
+}
+
+export function isTooLong(text: string): boolean {
+  const [path, query = ""] = halvesOf(text);
+  return path.length > MAX_PATH || query.length > MAX_QUERY;
+}
+
+function halvesOf(text: string): readonly [path: string, query: string | undefined] {
+  const mark = text.indexOf("?");
+  return mark === -1 ? [text, undefined] : [text.slice(0, mark), text.slice(mark + 1)];
 }
 
 export function toTarget({ segments, query }: Target): string {
@@ -56,7 +66,6 @@ export function withValue(target: Target, name: string, value: string): Target {
 }
 
 function parseQuery(text: string): readonly QueryPair[] | undefined {
-  if (text.length > MAX_QUERY) return undefined;
   const parts = text.split("&");
   if (parts.length > MAX_PAIRS) return undefined;
   const pairs: QueryPair[] = [];

@@ -54,14 +54,24 @@ function handler(registry = new Registry(), scope: Partial<Scope> = {}): Request
   });
 }
 
-async function ask(to: RequestHandler, path = PODS): Promise<Readonly<Record<string, unknown>>> {
+/** What is answered: the headers, and the words of a refusal. */
+async function ask(to: RequestHandler, path = PODS, upgrade?: string): Promise<Readonly<Record<string, unknown>>> {
   let answered: Readonly<Record<string, unknown>> = {};
-  const respond = (headers: Readonly<Record<string, unknown>>): void => {
-    answered = headers;
-  };
-  const stream = Object.assign(new PassThrough(), { respond });
+  const stream = new PassThrough();
+  const end = stream.end.bind(stream);
+  Object.assign(stream, {
+    respond(headers: Readonly<Record<string, unknown>>) {
+      answered = headers;
+    },
+    end(body?: string | Buffer) {
+      answered = { ...answered, ...(body !== undefined && { body: String(body) }) };
+      end();
+    },
+  });
   stream.resume();
-  await to.handle(stream as unknown as ServerHttp2Stream, { ":method": "GET", ":path": path });
+  const method = upgrade === undefined ? { ":method": "GET" } : { ":method": "CONNECT", ":protocol": upgrade };
+  const more = upgrade === undefined ? {} : { "sec-websocket-protocol": "v5.channel.k8s.io" };
+  await to.handle(stream as unknown as ServerHttp2Stream, { ...method, ...more, ":path": path });
   return answered;
 }
 
@@ -133,4 +143,23 @@ test("what the API server said to an exec is told to kubectl's second try, which
   expect(await exec("SPDY/3.1", "ls")).toContain("KUBECTL_REMOTE_COMMAND_WEBSOCKETS");
   clock.advance(10_000);
   expect(await exec("SPDY/3.1", "sh")).toContain("KUBECTL_REMOTE_COMMAND_WEBSOCKETS");
+});
+
+test("a command whose record would be cut is refused in words before it goes up; the session goes on", async () => {
+  const own = handler(undefined, { mode: "exec", selector: undefined });
+  const exec = (script: string): Promise<Readonly<Record<string, unknown>>> =>
+    ask(own, `${PODS}/web-1/exec?command=sh&command=-c&command=${script}&stdout=true`, "websocket");
+  const hidden = await exec(`%23${"%7F".repeat(5_380)}%0Aid`);
+  expect(hidden).toMatchObject({ ":status": 414 });
+  expect(hidden.body).toContain("the command is longer than the session's audit can hold");
+  expect(await exec("a".repeat(16_384))).toMatchObject({ ":status": 414 });
+  expect(await ask(own, `${PODS}/${"a".repeat(300)}`)).toMatchObject({ ":status": 414 });
+  expect(asked).toEqual([]);
+  expect(records).toMatchObject([
+    { type: "denied", reason: "too-long", name: "web-1", commandWords: 3 },
+    { type: "denied", reason: "too-long" },
+    { type: "denied", reason: "too-long", resource: "pods" },
+  ]);
+  // What the API server says of one that goes up.
+  expect(await exec("id")).toMatchObject({ ":status": 403 });
 });

