@@ -75,8 +75,11 @@ export const DEBUG_SESSION_LABEL = "sallyport.dev/debug-session";
 export const REMOVED_LABEL = "sallyport.dev/removed";
 /** On a node: the uid of the drain that cordoned it. Only that drain's end undoes the cordon. */
 export const CORDONED_BY_ANNOTATION = "sallyport.dev/cordoned-by";
-/** The taint with which a drain may mark its node. */
-export const DRAIN_TAINT = "sallyport.dev/drain";
+/**
+ * Label with which the kubelet of a machine registers its node. The machine controller deletes no node without it, and may
+ * label none: nodes that did not join through Sallyport are not its to delete.
+ */
+export const MACHINE_LABEL = "sallyport.dev/machine";
 /**
  * On a RoleBinding of the operator: when it must be deleted. RFC 3339 UTC in whole seconds; an admission policy
  * requires it.

@@ -121,7 +121,9 @@ describe.each(SHELLS.map((shell) => [shell.join(" "), shell] as const))("under %
       expect(JSON.parse(box.read("var/lib/kubelet/config.yaml"))).toMatchObject({ kind: "KubeletConfiguration" });
       const dropIn = box.read("etc/systemd/system/kubelet.service.d/10-sallyport.conf");
       const own = "--config-dir=/etc/kubernetes/kubelet.conf.d";
-      expect(dropIn).toContain(`--hostname-override=m-1 --node-labels=example.com/rack=r1 ${own}`);
+      expect(dropIn).toContain(
+        `--hostname-override=m-1 --node-labels=example.com/rack=r1,sallyport.dev/machine=true ${own}`,
+      );
       const pem = "var/lib/kubelet/pki/kubelet-client-current.pem";
       // The kubelet renews a certificate only where this is a link.
       expect(readlinkSync(join(box.root, pem))).toMatch(/^kubelet-client-\d{4}(-\d\d){5}\.pem$/);

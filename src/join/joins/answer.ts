@@ -1,3 +1,4 @@
+import { MACHINE_LABEL } from "../../crds/group.ts";
 import type { MachineJoin, MachineJoinState } from "../../crds/kinds/machine-join.ts";
 import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
 import { Refusal } from "../kernel/refusal.ts";
@@ -56,7 +57,7 @@ export function answerOf(join: MachineJoin, pool: MachinePool | undefined, facts
     apiServer,
     ca: facts.ca,
     serverVersion: facts.serverVersion,
-    nodeLabels: Object.entries(labels)
+    nodeLabels: Object.entries({ ...labels, [MACHINE_LABEL]: "true" })
       .map(([key, value]) => `${key}=${value}`)
       .join(","),
     nodeTaints: taintsOf(pool)

@@ -1,4 +1,5 @@
 import type { MachineDrainConditionType, MachineDrainReason } from "../../crds/conditions.ts";
+import { MACHINE_LABEL } from "../../crds/group.ts";
 import type { DrainBlocker, MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type Condition, timestamp, withCondition } from "../../kube/objects/conditions.ts";
@@ -202,6 +203,7 @@ const REMOVED_WORDS: Readonly<Record<MachineDrainReason<"Removed">, string>> = {
   InProgress: "the machine is refused; its node is deleted in some seconds",
   Uncordoned:
     "the node takes pods again, and stays: delete this drain, which ends the removal; to remove the machine drain it anew",
+  NotLabelled: `the machine is refused, and its node stays: it lacks the label ${MACHINE_LABEL}=true, with which machines register; delete it, or label it`,
   NodeDeleted: "the node is deleted, and its machine may not come back under its old certificate",
 };
 

@@ -63,6 +63,26 @@ test("a machine that uncordons its own node, or makes it anew, is removed all th
   expect([...twin.nodes.keys()]).toEqual([]);
 });
 
+test("a node without the label of a machine stays, which admission would refuse, until a person labels it", async () => {
+  const twin = new DrainTwin({
+    nodes: [node(NODE, { foreign: true })],
+    drains: [drain("one", requested({ remove: true }), { status: approved })],
+  });
+  twin.joins.set(join.metadata.name, join);
+  await twin.rounds(20);
+  const said = () => twin.status("one").conditions?.find(({ type }) => type === "Removed");
+  expect(said()).toMatchObject({ status: "False", reason: "NotLabelled" });
+  const written = twin.effects.length;
+  await twin.rounds(20);
+  expect(twin.effects.length).toBe(written);
+  expect([...twin.nodes.keys()]).toEqual([NODE]);
+  const { metadata, ...rest } = twin.node(NODE);
+  twin.nodes.set(NODE, { ...rest, metadata: { ...metadata, labels: { "sallyport.dev/machine": "true" } } });
+  await twin.rounds(20);
+  expect([...twin.nodes.keys()]).toEqual([]);
+  expect(said()).toMatchObject({ status: "True", reason: "NodeDeleted" });
+});
+
 test("a drained node that a person uncordoned is not removed", async () => {
   const twin = new DrainTwin({
     nodes: [node()],

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { MACHINE_LABEL } from "../../crds/group.ts";
 import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
 import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
@@ -26,6 +27,8 @@ export interface RemovalPorts extends NodePorts {
  * machine that asks without end would make its node again in that moment, Ready and open to pods.
  */
 const REFUSED_MS = 5_000;
+/** Between two looks at a node that lacks the label of a machine. */
+const UNLABELLED_MS = 60_000;
 
 /**
  * Ends a drain that is to remove its node. The machine is refused first: its kubelet would make a deleted node again within
@@ -72,6 +75,12 @@ export async function removeNode(
       return { requeueAfterMs: 1 };
     }
     fence();
+    // Admission lets this process delete no other: a person may, or says with the label that it is a machine.
+    if (node.metadata.labels[MACHINE_LABEL] !== "true") {
+      if (removed?.reason !== "NotLabelled")
+        await ports.writeStatus(drain, removedStatus(drain, "NotLabelled", clock.wallNow()), signal);
+      return { requeueAfterMs: UNLABELLED_MS };
+    }
     await ports.deleteNode(node, signal);
     log.info({ node: nodeName }, "node deleted");
   }

@@ -1,4 +1,4 @@
-import { CORDONED_BY_ANNOTATION } from "../../crds/group.ts";
+import { CORDONED_BY_ANNOTATION, MACHINE_LABEL } from "../../crds/group.ts";
 import { quantityOf } from "../../kube/objects/quantity.ts";
 import { folded, intOrString, present, some } from "../../kube/projection/derived-types.ts";
 import {
@@ -115,6 +115,7 @@ export const drainNodeShape = message({
       uid: field(5, string),
       resourceVersion: field(6, string),
       creationTimestamp: field(8, time),
+      labels: field(11, entries([MACHINE_LABEL], interned)),
       annotations: field(12, entries([CORDONED_BY_ANNOTATION], interned)),
     }),
   ),

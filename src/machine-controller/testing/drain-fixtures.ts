@@ -89,6 +89,8 @@ export function node(
     since?: string;
     addresses?: NodeAddresses;
     createdAt?: string;
+    /** It registered without the label of a machine. */
+    foreign?: boolean;
   } = {},
 ): DrainNode {
   return {
@@ -97,6 +99,7 @@ export function node(
       uid: `uid-of-${name}`,
       resourceVersion: "1",
       creationTimestamp: wish.createdAt ?? "2026-01-01T00:00:00Z",
+      labels: wish.foreign === true ? {} : { "sallyport.dev/machine": "true" },
       annotations: wish.mark === undefined ? {} : { "sallyport.dev/cordoned-by": wish.mark },
     },
     spec: { unschedulable: wish.cordoned ?? false },

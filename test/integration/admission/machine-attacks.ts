@@ -1,4 +1,4 @@
-import { REMOVED_LABEL } from "../../../src/crds/group.ts";
+import { CORDONED_BY_ANNOTATION, MACHINE_LABEL, REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { GRANTS } from "../../world/people.ts";
 import type { Attack } from "../attacks.ts";
 import {
@@ -6,6 +6,7 @@ import {
   csr,
   deleted,
   drain,
+  evicts,
   GONE,
   JOIN,
   join,
@@ -13,6 +14,7 @@ import {
   node,
   ours,
   status,
+  UID,
   type Who,
   WISH,
 } from "./machine-writes.ts";
@@ -53,6 +55,55 @@ export const MACHINE_ATTACKS: readonly Attack<Who>[] = [
     args: patch("node", "m-1", { metadata: { annotations: { "example.com/evil": "1" } } }),
   },
   {
+    title: "nor with the taint of a drain, which would end its pods at once",
+    ...{ policy: NODES, as: "machines", words: "only change spec.unschedulable" },
+    args: patch("node", "m-1", { spec: { taints: [{ key: "sallyport.dev/drain", effect: "NoExecute" }] } }),
+  },
+  {
+    title: "nor with that of a cordon",
+    ...{ policy: NODES, as: "machines", words: "only change spec.unschedulable" },
+    args: patch("node", "m-1", {
+      spec: { unschedulable: true, taints: [{ key: "node.kubernetes.io/unschedulable", effect: "NoExecute" }] },
+    }),
+  },
+  {
+    title: "nor gives one addresses for pods",
+    ...{ policy: NODES, as: "machines", words: "only change spec.unschedulable" },
+    args: patch("node", "m-1", { spec: { podCIDR: "10.9.0.0/24", podCIDRs: ["10.9.0.0/24"] } }),
+  },
+  {
+    title: "nor keeps one for ever",
+    ...{ policy: NODES, as: "machines", words: "only change the annotation" },
+    args: patch("node", "m-1", { metadata: { finalizers: ["example.com/evil"] } }),
+  },
+  {
+    title: "nor writes into its annotation what is no drain",
+    ...{ policy: NODES, as: "machines", words: "is the uid of a drain" },
+    args: patch("node", "m-1", {
+      metadata: { annotations: { [CORDONED_BY_ANNOTATION]: `${UID}/found; ${"a".repeat(9_000)}` } },
+    }),
+  },
+  {
+    title: "nor labels one as a machine",
+    ...{ policy: NODES, as: "machines", words: "only change the annotation" },
+    args: patch("node", "foreign", { metadata: { labels: { [MACHINE_LABEL]: "true" } } }),
+  },
+  {
+    title: "nor deletes one that did not join through Sallyport, though it has put its mark there",
+    ...{ policy: NODES, as: "machines", words: "that joined through Sallyport" },
+    args: ["delete", "node", "foreign", "--dry-run=server"],
+  },
+  {
+    title: "nor a control plane",
+    ...{ policy: NODES, as: "machines", words: "no control plane" },
+    args: ["delete", "node", "control-plane-1", "--dry-run=server"],
+  },
+  {
+    title: "nor all of them at once",
+    ...{ policy: NODES, as: "machines", words: "only delete a node that" },
+    args: ["delete", "--raw", "/api/v1/nodes?dryRun=All"],
+  },
+  {
     title: "nor deletes one that it has not cordoned",
     ...{ policy: NODES, as: "machines", words: "only delete a node that it has cordoned" },
     args: ["delete", "node", "m-1", "--dry-run=server"],
@@ -91,7 +142,18 @@ export const MACHINE_ATTACKS: readonly Attack<Who>[] = [
     title: "it evicts no pod without its uid",
     ...{ policy: EVICT, as: "machines", words: "an eviction names the pod's uid" },
     args: ["create", "--raw", "/api/v1/namespaces/shop/pods/running/eviction?dryRun=All", "-f", "-"],
-    stdin: () => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "running", namespace: "shop" } }),
+    stdin: () => evicts(),
+  },
+  {
+    title: "nor without the time to end that it asks for",
+    ...{ policy: EVICT, as: "machines", words: "the time to end that it asks for" },
+    args: ["create", "--raw", "/api/v1/namespaces/shop/pods/running/eviction?dryRun=All", "-f", "-"],
+    stdin: () => evicts({ gracePeriodSeconds: 1 }),
+  },
+  {
+    title: "and deletes none at once, where it may delete",
+    ...{ policy: EVICT, as: "machines", words: "its own time to end" },
+    args: ["delete", "--raw", "/api/v1/namespaces/shop/pods/running?dryRun=All&gracePeriodSeconds=0"],
   },
   {
     title: "and deletes none of the cluster's own",

@@ -7,6 +7,7 @@ import {
   csr,
   deleted,
   drain,
+  evicts,
   JOIN,
   join,
   LEAVE,
@@ -89,10 +90,7 @@ export const MACHINE_PASSAGES: readonly Passage<Who>[] = [
     title: "the controller evicts a pod by its uid, and no other of the name",
     ...{ as: "machines", passes: ["sallyport-machines-evict"], ends: "the UID in the precondition" },
     args: ["create", "--raw", "/api/v1/namespaces/shop/pods/running/eviction?dryRun=All", "-f", "-"],
-    stdin: () => ({
-      ...{ apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "running", namespace: "shop" } },
-      deleteOptions: { preconditions: { uid: UID } },
-    }),
+    stdin: () => evicts({ preconditions: { uid: UID } }),
   },
   {
     title: "a machine that was not removed registers its node",

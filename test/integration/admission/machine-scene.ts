@@ -2,7 +2,7 @@ import type { ApiAnswer } from "../../../lab/cluster/api-request.ts";
 import { ApiUser } from "../../../lab/cluster/api-user.ts";
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { ownParamsFound } from "../../../lab/cluster/policies-in-force.ts";
-import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
+import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, MACHINE_LABEL, REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
 import { namespace } from "../../world/installation.ts";
@@ -26,6 +26,9 @@ function bindAdmin(name: string, subject: object): Record<string, unknown> {
     subjects: [subject],
   };
 }
+const MACHINE = { [MACHINE_LABEL]: "true" };
+const cordoned = (name: string, labels: object = {}): object =>
+  node(name, { unschedulable: true }, { labels, annotations: { [CORDONED_BY_ANNOTATION]: UID } });
 const account = (name: string): object => ({ kind: "ServiceAccount", name, namespace: SYSTEM });
 
 /** Returns the credentials of everybody, on a cluster with our installation. */
@@ -40,7 +43,10 @@ export async function setMachineScene(cluster: Cluster): Promise<Record<Who, str
   await ownParamsFound(openMachines(), (call, during) => cluster.request(call, during), signal());
   await cluster.apply([
     ...[pool, join(KEY, "m-1"), join("b".repeat(64), "m-gone", { labels: { [REMOVED_LABEL]: "true" } })],
-    ...[node("m-1"), node("m-cordoned", { unschedulable: true }, { annotations: { [CORDONED_BY_ANNOTATION]: UID } })],
+    node("m-1", {}, { labels: MACHINE }),
+    cordoned("m-cordoned", MACHINE),
+    cordoned("foreign"),
+    cordoned("control-plane-1", { ...MACHINE, "node-role.kubernetes.io/control-plane": "" }),
     ...[join("d".repeat(64), "m-4"), join("e".repeat(64), "m-5")],
     ...[pod("shop"), pod("kube-system"), csr("of-a-person"), drain("persons")],
     // What policies must hold is tried by accounts that have every right.

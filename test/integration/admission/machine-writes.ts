@@ -57,6 +57,10 @@ export function pod(namespace: string): object {
     spec: { nodeName: "m-1", containers },
   };
 }
+export function evicts(deleteOptions?: object): object {
+  const named = { name: "running", namespace: "shop" };
+  return { apiVersion: "policy/v1", kind: "Eviction", metadata: named, ...(deleteOptions && { deleteOptions }) };
+}
 export function condition(type: string): object {
   return { type, status: "True", reason: "Granted", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
 }

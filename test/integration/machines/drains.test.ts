@@ -229,7 +229,7 @@ test("the node is deleted under the drain", async () => {
 test("a wish of the platform waits for the operator's word; then the node is emptied and removed", async () => {
   const pool = { deploymentId: "dep_1", namePrefix: "old-" };
   await cluster().apply([
-    { apiVersion: "v1", kind: "Node", metadata: { name: "old-1" } },
+    { apiVersion: "v1", kind: "Node", metadata: { name: "old-1", labels: { "sallyport.dev/machine": "true" } } },
     { apiVersion: "v1", kind: "Node", metadata: { name: "control-plane-1" } },
     ours("MachinePool", "old", pool),
   ]);

@@ -3,6 +3,7 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { createClient } from "../../../src/api-client/client.ts";
 import { fullOnly } from "../../../src/base/testing/full.ts";
 import type { Machine } from "../../../src/contract/machines/machine.ts";
+import { MACHINE_LABEL } from "../../../src/crds/group.ts";
 import type { KindResource } from "../../../src/crds/kinds/kind.ts";
 import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
 import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
@@ -97,9 +98,9 @@ async function policy(decision: "auto" | "manual"): Promise<void> {
   await cluster().apply([{ ...rest, spec: { ...spec, rules } }]);
 }
 
-/** A node that kwok keeps alive. */
+/** A node that kwok keeps alive, with the label that a joined kubelet gives it. */
 async function registers(name: string): Promise<void> {
-  const labels = { type: "kwok", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux" };
+  const labels = { type: "kwok", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", [MACHINE_LABEL]: "true" };
   await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name, labels } }]);
 }
 

@@ -1,16 +1,16 @@
 import {
   CORDONED_BY_ANNOTATION,
   DEBUG_NAMESPACE,
-  DRAIN_TAINT,
   GROUP,
   type InstallationNames,
   JOIN_ACCOUNT,
+  MACHINE_LABEL,
   MACHINES_ACCOUNT,
   REMOVED_LABEL,
   VERSION,
 } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
-import { forbid, validatingPolicy } from "./admission-policy.ts";
+import { forbid, quoted, validatingPolicy } from "./admission-policy.ts";
 import { accountName, madeByMachines, NOW_AND_WAS, sameMetadata } from "./machine-policies.ts";
 import { machineWords } from "./machine-words-admission.ts";
 import { sameBut } from "./same-but.ts";
@@ -108,10 +108,19 @@ function joinServer(names: InstallationNames): readonly Manifest[] {
   );
 }
 
-/** The machine controller cordons: it writes three things of a node, and deletes only a node that it has cordoned. */
+/** What the mark of a drain's cordon may be: the drain's uid, and whether the cordon was there before. */
+const CORDON_MARK = "^[0-9a-f-]{36}(/found)?$";
+const CONTROL_PLANE = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
+
+/**
+ * The machine controller cordons: it writes two things of a node. It deletes a node that it has cordoned, which is a mark of
+ * its own, and only one that the kubelet itself registered as a machine of Sallyport: whether a drain or a removed join
+ * names the node, CEL cannot look up for one account without stopping the deletions of all others.
+ */
 function nodes(names: InstallationNames): readonly Manifest[] {
-  const foreign = (of: string): string =>
-    `variables.${of}[?'spec'][?'taints'].orValue([]).filter(t, !(t.key in ['node.kubernetes.io/unschedulable', '${DRAIN_TAINT}']))`;
+  const mark = (of: string): string =>
+    `variables.${of}[?'metadata'][?'annotations'].orValue({})[?'${CORDONED_BY_ANNOTATION}'].orValue('')`;
+  const labels = "variables.was[?'metadata'][?'labels'].orValue({})";
   return validatingPolicy(
     "sallyport-machines-nodes",
     { apiGroups: [""], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["nodes", "nodes/status"] },
@@ -126,9 +135,9 @@ function nodes(names: InstallationNames): readonly Manifest[] {
         forbid(
           `request.operation != 'UPDATE' || (${sameBut("variables.now", "variables.was", [
             ["spec", "metadata"],
-            ["unschedulable", "taints"],
-          ])} && ` + `${foreign("now")} == ${foreign("was")})`,
-          `the machine controller may only change spec.unschedulable and the taint ${DRAIN_TAINT} of a node`,
+            ["unschedulable"],
+          ])})`,
+          "the machine controller may only change spec.unschedulable of a node",
         ),
         forbid(
           `request.operation != 'UPDATE' || (${sameMetadata([["managedFields", "generation", "resourceVersion", "annotations"]])} && ` +
@@ -136,9 +145,18 @@ function nodes(names: InstallationNames): readonly Manifest[] {
           `the machine controller may only change the annotation ${CORDONED_BY_ANNOTATION} of a node`,
         ),
         forbid(
+          `request.operation != 'UPDATE' || ${mark("now")} in ['', ${mark("was")}] || ${mark("now")}.matches('${CORDON_MARK}')`,
+          `the annotation ${CORDONED_BY_ANNOTATION} of a node is the uid of a drain`,
+        ),
+        forbid(
           "request.operation != 'DELETE' || (variables.was[?'spec'][?'unschedulable'].orValue(false) && " +
             `'${CORDONED_BY_ANNOTATION}' in variables.was[?'metadata'][?'annotations'].orValue({}))`,
           "the machine controller may only delete a node that it has cordoned",
+        ),
+        forbid(
+          `request.operation != 'DELETE' || (${labels}[?'${MACHINE_LABEL}'].orValue('') == 'true' && ` +
+            `!${labels}.exists(l, l in [${quoted(CONTROL_PLANE)}]))`,
+          `the machine controller may only delete a node that joined through Sallyport (label ${MACHINE_LABEL}), and no control plane`,
         ),
       ],
     },
@@ -190,6 +208,16 @@ function signing(names: InstallationNames, signServing: boolean): readonly Manif
   );
 }
 
+/** CEL: a deletion by force shortens a pod's time to end to half a minute, and never to nothing. */
+const GRACE_LEFT = [
+  "!has(request.options.gracePeriodSeconds)",
+  "request.options.gracePeriodSeconds >= 30",
+  "request.options.gracePeriodSeconds >= oldObject.spec.?terminationGracePeriodSeconds.orValue(30)",
+  // The API server itself sets 0 for a pod that has no node or has ended.
+  "(request.options.gracePeriodSeconds == 0 && (oldObject.spec.?nodeName.orValue('') == '' || " +
+    "oldObject.?status.phase.orValue('') in ['Succeeded', 'Failed']))",
+].join(" || ");
+
 /** An eviction or deletion is for the one pod that was judged, and force stops at what keeps the cluster and Sallyport up. */
 function evictions(names: InstallationNames): readonly Manifest[] {
   const { systemNamespace, grantsNamespace, debugNamespace = DEBUG_NAMESPACE } = names;
@@ -206,8 +234,16 @@ function evictions(names: InstallationNames): readonly Manifest[] {
           "the machine controller may only evict and delete pods",
         ),
         forbid(
+          "request.operation != 'CREATE' || !dyn(object)[?'deleteOptions'][?'gracePeriodSeconds'].hasValue()",
+          "an eviction leaves a pod the time to end that it asks for: no deleteOptions.gracePeriodSeconds",
+        ),
+        forbid(
           `request.operation != 'CREATE' || dyn(object)[?'deleteOptions'][?'preconditions'][?'uid'].orValue('') != ''`,
           "an eviction names the pod's uid (deleteOptions.preconditions.uid)",
+        ),
+        forbid(
+          `request.operation != 'DELETE' || (${GRACE_LEFT})`,
+          "the machine controller leaves a pod that it deletes its own time to end, or 30 s of a longer one",
         ),
         forbid(
           `request.operation != 'DELETE' || (!(request.namespace in [${kept}]) && request.name != '' && ${uid("request.options")})`,

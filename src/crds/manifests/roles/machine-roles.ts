@@ -216,7 +216,7 @@ function nodeRole(machinesAccount: string, { allowForce = false, signServing = f
         "",
         ["nodes"],
         [...LOOKS, "patch", "delete"],
-        "Cordons; deletes what it has cordoned. A policy narrows both.",
+        "Cordons; deletes machines that it has cordoned. A policy narrows both.",
       ),
       rule("", ["pods"], LOOKS, "Finds the pods of a node."),
       rule("", ["pods/eviction"], ["create"], "Evicts; a budget may refuse."),
