@@ -231,6 +231,18 @@ describe("an attacker", () => {
     await expect.poll(() => world.rejected).toEqual(["handshake", "handshake"]);
   });
 
+  test("two addresses with all connections there are, which say nothing, keep no machine out", async () => {
+    const silent = ["127.0.0.2", "127.0.0.3"].flatMap((localAddress) =>
+      Array.from({ length: 512 }, () =>
+        connectTcp({ port: world.port, host: "127.0.0.1", localAddress }).on("error", () => undefined),
+      ),
+    );
+    await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
+    const answers = await Promise.all(Array.from({ length: 4 }, () => world.ask("GET", "/v1/hello")));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    for (const socket of silent) socket.destroy();
+  });
+
   test("who sends a head slowly is cut, and before one who sends a body slowly", async () => {
     const slow = (words: string) => {
       const socket = connectTls({ port: world.port, host: "127.0.0.1", rejectUnauthorized: false });

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
+import { ConnectionPlaces } from "../../base/connection-places.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KeyPair } from "../../kube/serving/served-certificate.ts";
 import type { JoinMetrics, Rejection } from "../kernel/metrics.ts";
@@ -11,9 +12,9 @@ import { Limits } from "./limits.ts";
 
 /** About 40 KB each with TLS. */
 const MAX_CONNECTIONS = 1_024;
-/** Of one address, which may be a gateway before many machines: half of all. */
+/** Of one network, which may be a gateway before many machines: half of all. */
 const MAX_CONNECTIONS_OF_ONE = 512;
-/** Of one address where clients are asked for certificates: each may bring 100 KB of them, which are held. */
+/** Of one network where clients are asked for certificates: each may bring 100 KB of them, which are held. */
 const MAX_CONNECTIONS_WITH_CERTIFICATES = 64;
 const HANDSHAKE_MS = 5_000;
 const HEADERS_MS = 5_000;
@@ -53,8 +54,7 @@ export class JoinServer {
   readonly #options: JoinServerOptions;
   readonly #server: Server;
   readonly #limits: Limits;
-  readonly #sockets = new Set<Socket>();
-  readonly #connections = new Map<string, number>();
+  readonly #places: ConnectionPlaces;
   readonly #closing = new AbortController();
   #pair: KeyPair;
   #ca: string | undefined;
@@ -80,10 +80,11 @@ export class JoinServer {
       },
       (request, response) => void this.#answer(request, response),
     );
-    this.#server.maxConnections = MAX_CONNECTIONS;
+    const ofOne = options.ca === undefined ? MAX_CONNECTIONS_OF_ONE : MAX_CONNECTIONS_WITH_CERTIFICATES;
+    this.#places = new ConnectionPlaces({ all: MAX_CONNECTIONS, ofOne }, () => options.metrics.rejected("connections"));
     this.#server.maxRequestsPerSocket = 100;
-    this.#server.on("connection", (socket: Socket) => this.#admit(socket));
-    this.#server.on("drop", () => options.metrics.rejected("connections"));
+    // Before TLS: a connection that loses its place costs no handshake.
+    this.#server.on("connection", (socket: Socket) => this.#places.admit(socket));
     // Also of TLS, where Node passes on what its own listener has heard.
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
       const reason = rejectionOf(error.code ?? "");
@@ -133,32 +134,13 @@ export class JoinServer {
   async close(graceMs: number): Promise<void> {
     this.#closing.abort();
     const cut = this.#options.clock.after(graceMs, () => {
-      for (const socket of this.#sockets) socket.destroy();
+      this.#places.destroyAll();
     });
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeIdleConnections();
     });
     cut();
-  }
-
-  /** Before TLS: a client that has its share of connections costs no handshake. */
-  #admit(socket: Socket): void {
-    const { remoteAddress: address = "" } = socket;
-    const count = this.#connections.get(address) ?? 0;
-    if (count >= (this.#ca === undefined ? MAX_CONNECTIONS_OF_ONE : MAX_CONNECTIONS_WITH_CERTIFICATES)) {
-      this.#options.metrics.rejected("connections");
-      socket.destroy();
-      return;
-    }
-    this.#connections.set(address, count + 1);
-    this.#sockets.add(socket);
-    socket.once("close", () => {
-      this.#sockets.delete(socket);
-      const left = (this.#connections.get(address) ?? 1) - 1;
-      if (left > 0) this.#connections.set(address, left);
-      else this.#connections.delete(address);
-    });
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -169,6 +151,9 @@ export class JoinServer {
     response.once("close", onGone);
     this.#closing.signal.addEventListener("abort", onGone, { once: true });
     let leave: () => void = () => undefined;
+    const { socket } = request;
+    this.#places.began(socket);
+    response.once("close", () => this.#places.ended(socket));
     try {
       leave = this.#limits.enter(address);
       await this.#options.answer(request, response, { address, limits: this.#limits, signal: gone.signal, leave });

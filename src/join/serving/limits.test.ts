@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import { Limits, networkOf } from "./limits.ts";
+import { networkOf } from "../../base/network-of.ts";
+import { Limits } from "./limits.ts";
 import { Waiting } from "./waiting.ts";
 
 const reasonOf = (act: () => unknown): string => {

@@ -1,5 +1,5 @@
-import { isIPv6 } from "node:net";
 import type { Clock } from "../../base/clock.ts";
+import { networkOf } from "../../base/network-of.ts";
 import { Refusal } from "../kernel/refusal.ts";
 
 /** Requests of one address a second, and at once after a pause. */
@@ -109,19 +109,4 @@ function spend(bucket: Pick<Client, "allowance" | "atMs">, rate: number, nowMs: 
 
 function tooMany(reason: "rate" | "in-flight", words: string): Refusal {
   return new Refusal(429, "TOO_MANY_REQUESTS", reason, words, 1);
-}
-
-/** One machine has a whole /64 of IPv6. */
-export function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-  if (!isIPv6(plain)) return plain;
-  const [head = "", tail] = plain.split("::");
-  const groups = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? 0 : tail.split(":").length;
-  while (tail !== undefined && groups.length + after < 8) groups.push("0");
-  return groups
-    .concat(tail?.split(":") ?? [])
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, "").toLowerCase())
-    .join(":");
 }

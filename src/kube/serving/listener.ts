@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { ConnectionPlaces } from "../../base/connection-places.ts";
 
 export interface ListenAddress {
   /** 0: any free port. */
@@ -16,49 +17,26 @@ export const SERVER_LIMITS = { requestTimeout: 10_000, headersTimeout: 10_000 } 
 const SILENCE_MS = 10_000;
 /** About 40 KB each with TLS, so that all of them fit beside the process's own memory. */
 const MAX_CONNECTIONS = 1_024;
-/** Of one client. Else any pod could take all, and the kubelet, which then finds no room, would restart the process. */
+/** Of one network. Else any pod could take all, and the kubelet, which then finds no room, would restart the process. */
 const MAX_CONNECTIONS_OF_ONE = 64;
 
 /**
- * Starts and ends an HTTP or HTTPS server. It keeps the sockets on which nothing was asked yet, because Node counts them
- * neither as idle nor as busy: without that, `close` would wait for them.
+ * Starts and ends an HTTP or HTTPS server, in which strangers who say nothing take no place from who asks.
  */
 export class Listener {
   readonly #server: Server;
   readonly #address: ListenAddress;
-  /** By the client's address and port, which a socket and the TLS socket on it have in common. */
-  readonly #silent = new Map<string, Socket>();
-  /** Connections by the client's address. */
-  readonly #counts = new Map<string, number>();
+  readonly #places = new ConnectionPlaces({ all: MAX_CONNECTIONS, ofOne: MAX_CONNECTIONS_OF_ONE });
 
   constructor(server: Server, address: ListenAddress) {
     this.#server = server;
     this.#address = address;
     server.setTimeout(address.silenceMs ?? SILENCE_MS);
-    server.maxConnections = MAX_CONNECTIONS;
-    server.on("request", ({ socket }) => this.#silent.delete(clientOf(socket)));
-    server.on("connection", (socket: Socket) => {
-      if (!this.#admit(socket)) {
-        socket.destroy();
-        return;
-      }
-      const client = clientOf(socket);
-      this.#silent.set(client, socket);
-      socket.once("close", () => this.#silent.delete(client));
+    server.on("connection", (socket: Socket) => this.#places.admit(socket));
+    server.on("request", ({ socket }, response) => {
+      this.#places.began(socket);
+      response.once("close", () => this.#places.ended(socket));
     });
-  }
-
-  #admit(socket: Socket): boolean {
-    const { remoteAddress: address = "" } = socket;
-    const count = this.#counts.get(address) ?? 0;
-    if (count >= MAX_CONNECTIONS_OF_ONE) return false;
-    this.#counts.set(address, count + 1);
-    socket.once("close", () => {
-      const left = (this.#counts.get(address) ?? 1) - 1;
-      if (left > 0) this.#counts.set(address, left);
-      else this.#counts.delete(address);
-    });
-    return true;
   }
 
   /** The port listened on. @throws Error before `listen`. */
@@ -85,13 +63,9 @@ export class Listener {
       // Its only error is "not running", which is what was asked for.
       this.#server.close(() => resolve());
       this.#server.closeIdleConnections();
-      for (const socket of this.#silent.values()) socket.destroy();
+      this.#places.destroyNew();
     });
   }
-}
-
-function clientOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 function isInternetAddress(address: string | AddressInfo | null): address is AddressInfo {
