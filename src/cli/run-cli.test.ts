@@ -48,6 +48,17 @@ it("helps wherever --help stands, and runs nothing", async () => {
   expect(answer).toEqual({ code: 0, out: "usage: sallyport gate\n", error: "" });
 });
 
+it.each([
+  ["a bug", Object.assign(new Error("\u001b]0;x\u0007 \u202e \u009b31m"), { "\u001b[2J": "\u200b" })],
+  ["what is no error", "\u001b[2J"],
+  ["a friendly error", new FriendlyError("no \u001b[2J such \u{e0001} file")],
+  ["a wrong call", new UsageError("no --\u001b[2J\r")],
+])("%s steers no terminal", async (_, thrown) => {
+  const { error } = await call(["gate"], () => Promise.reject(thrown));
+  expect(error.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(error).toMatch(/\\u001b|\\x1B/);
+});
+
 it.each<[string, Error, number, RegExp]>([
   ["a wrong call in one line, code 2", new UsageError("no such option"), 2, /^sallyport gate: no such option\n$/],
   [

@@ -1,5 +1,6 @@
 import { ConfigError } from "../base/settings.ts";
 import { type Command, FriendlyError, UsageError } from "./kernel/command.ts";
+import { sayable } from "./kernel/output.ts";
 import { Stopped } from "./stop-signals.ts";
 
 export interface Streams {
@@ -22,9 +23,8 @@ export async function runCli(
   }
   const command = commands.find((candidate) => candidate.name === (name === "--version" ? "version" : name));
   if (command === undefined) {
-    streams.error(
-      `${program}: there is no command ${name}; there are ${commands.map((known) => known.name).join(", ")}\n`,
-    );
+    const known = commands.map((each) => each.name).join(", ");
+    streams.error(sayable(`${program}: there is no command ${name}; there are ${known}\n`));
     return 2;
   }
   return await runCommand(command, args, `${program} ${name}`, streams, signal);
@@ -51,13 +51,13 @@ export async function runCommand(
   } catch (error) {
     if (error instanceof Stopped) return error.by === "SIGINT" ? 130 : 143;
     if (error instanceof UsageError) {
-      streams.error(`${title}: ${error.message}\n`);
+      streams.error(sayable(`${title}: ${error.message}\n`));
       return 2;
     }
     const isFriendly = error instanceof FriendlyError || error instanceof ConfigError;
     // Only a defect is printed so.
     const words = isFriendly ? error.message : (await import("node:util")).inspect(error);
-    streams.error(`${title}: ${words}\n`);
+    streams.error(sayable(`${title}: ${words}\n`));
     return error instanceof FriendlyError ? error.exitCode : 1;
   }
 }

@@ -1,4 +1,5 @@
 import type { Command } from "./kernel/command.ts";
+import { sayable } from "./kernel/output.ts";
 import { runCli } from "./run-cli.ts";
 import { stopSignals } from "./stop-signals.ts";
 
@@ -10,7 +11,7 @@ export async function runProcess(
   commandsFor: (name: string | undefined) => Promise<readonly Command[]>,
   program = "sallyport",
 ): Promise<void> {
-  const say = (why: string) => void process.stderr.write(`${program}: ${why}\n`);
+  const say = (why: string) => void process.stderr.write(sayable(`${program}: ${why}\n`));
   const stop = stopSignals(say);
   // The reader of our output has gone (`| head`): stop in order, without an error.
   process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
@@ -18,7 +19,7 @@ export async function runProcess(
   process.exitCode = await runCli(
     await commandsFor(argv[0]),
     argv,
-    { out: (text) => void process.stdout.write(text), error: (text) => void process.stderr.write(text) },
+    { out: (text) => void process.stdout.write(text), error: (text) => void process.stderr.write(sayable(text)) },
     stop.signal,
     program,
   );

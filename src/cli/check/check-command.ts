@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { systemClock } from "../../base/clock.ts";
 import { type Command, UsageError } from "../kernel/command.ts";
+import { textOf } from "../kernel/output.ts";
 import { describeSettings } from "../kernel/settings.ts";
 import { LOG_SETTINGS } from "../services/log-settings.ts";
 
@@ -26,7 +27,7 @@ export const checkCommand: Command = {
     const { ready, waitMs } = parsed(args);
     const { installationChecks, runChecks } = await import("./installation-check.ts");
     const checks = await installationChecks(process.env, ready);
-    const write = (line: string): void => void process.stdout.write(`${line}\n`);
+    const write = (line: string): void => void process.stdout.write(textOf([line]));
     return (await runChecks(checks, { clock: systemClock, waitMs, write }, signal)) ? 0 : 1;
   },
 };

@@ -2,7 +2,7 @@ import { systemClock } from "../../base/clock.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { type Command, UsageError } from "../kernel/command.ts";
 import { formatOf, render } from "../kernel/output.ts";
-import { watch } from "../kernel/watch.ts";
+import { type Watcher, watch } from "../kernel/watch.ts";
 import { CLUSTER_FLAGS_HELP, CODES, inCluster, typed } from "./customer-cluster.ts";
 
 /** What a person has asked with one command of `kubectl sallyport`. */
@@ -80,7 +80,7 @@ async function run(verb: Verb, usage: string, args: readonly string[], signal: A
   const out = (text: string): void => void process.stdout.write(text);
   await inCluster({ kubeconfig, context }, async (client) => {
     const answer = () => verb.answer({ client, namespace, words, flags, signal, now: systemClock.wallNow() });
-    if (verb.follows === true) await follow(answer, show, out, signal);
+    if (verb.follows === true) await follow(answer, show, { out, format }, signal);
     else out(await show(await answer()));
   });
   return CODES.done;
@@ -90,7 +90,7 @@ async function run(verb: Verb, usage: string, args: readonly string[], signal: A
 async function follow(
   answer: () => Promise<Answer>,
   show: (answer: Answer) => Promise<string>,
-  out: (text: string) => void,
+  { out, format }: Pick<Watcher, "out" | "format">,
   signal: AbortSignal,
 ): Promise<never> {
   const isTTY = process.stdout.isTTY === true;
@@ -103,5 +103,5 @@ async function follow(
     before = value;
     return shown;
   };
-  return await watch(read, { out, clock: systemClock, isTTY }, signal);
+  return await watch(read, { out, clock: systemClock, isTTY, format }, signal);
 }

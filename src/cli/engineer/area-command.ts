@@ -127,7 +127,7 @@ async function runVerb(
       if (!given.watch) tellOfMore(answer, surroundings);
       return answer === undefined ? "" : await render(shown(answer), given.format);
     };
-    if (given.watch) await watch(read, surroundings, signal);
+    if (given.watch) await watch(read, { ...surroundings, format: given.format }, signal);
     else surroundings.out(await read());
   });
 }

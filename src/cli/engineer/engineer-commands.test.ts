@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -85,6 +85,13 @@ onEachDatabase("the engineer's commands", (world) => {
     expect((await stat(join(folder, "sallyport"))).mode & 0o777).toBe(0o700);
     expect(await readFile(file, "utf8")).toContain(secret);
     expect(JSON.parse((await type(["whoami", "-o", "json"])).out)).toMatchObject({ workspaceName: name });
+    // As ssh does with a key.
+    await chmod(file, 0o666);
+    const exposed = await type(["whoami"]);
+    expect(exposed).toMatchObject({ code: 1, out: "" });
+    expect(exposed.error).toContain("open to other users (mode 0666), so it is not read: chmod 600");
+    expect(exposed.error).not.toContain(secret);
+    await chmod(file, 0o600);
     const listed = (await type(["profiles"])).out;
     expect(listed).toContain(`* work  ${world.platform.url}\n`);
     expect(listed).not.toContain(secret);

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
+import { textOf } from "../kernel/output.ts";
 import { parsed } from "../services/service-command.ts";
 import { signInWithBrowser } from "./browser-sign-in.ts";
 import { type CallRoute, calling, type Surroundings } from "./calling.ts";
@@ -51,7 +52,7 @@ export function loginCommand(surroundings: Surroundings): Command {
         : await withBrowser(surroundings, url, workspace, !values["no-browser"], signal);
       const { profiles: others } = await readProfiles(file);
       await writeProfiles(file, { current: values.profile, profiles: { ...others, [values.profile]: profile } });
-      out(`signed in to ${url} as ${who}; profile ${values.profile} in ${file}\n`);
+      out(textOf([`signed in to ${url} as ${who}; profile ${values.profile} in ${file}`]));
       return 0;
     },
   };
@@ -149,7 +150,11 @@ sallyport api-keys revoke ID.
       if ("tokens" in profile) await revoke(profile, signal);
       const { [name]: _, ...others } = profiles;
       await writeProfiles(file, { current: current === name ? undefined : current, profiles: others });
-      out("key" in profile ? `forgot the key of profile ${name}; it still works\n` : `signed out of ${profile.url}\n`);
+      out(
+        textOf([
+          "key" in profile ? `forgot the key of profile ${name}; it still works` : `signed out of ${profile.url}`,
+        ]),
+      );
       return 0;
     },
   };
@@ -175,10 +180,8 @@ browser sign-in sallyport logout.
         throw new UsageError("usage: sallyport profiles [list | use NAME | remove NAME]");
       }
       if (name === undefined) {
-        const lines = Object.entries(profiles).map(
-          ([one, { url }]) => `${one === current ? "*" : " "} ${one}  ${url}\n`,
-        );
-        out(lines.length === 0 ? "(none)\n" : lines.join(""));
+        const lines = Object.entries(profiles).map(([one, { url }]) => `${one === current ? "*" : " "} ${one}  ${url}`);
+        out(textOf(lines.length === 0 ? ["(none)"] : lines));
         return 0;
       }
       if (!Object.hasOwn(profiles, name)) throw new FriendlyError(`there is no profile ${name}`);

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import type { UserTokens } from "../../api-client/user-sign-in.ts";
@@ -41,8 +41,9 @@ export function profilesFile(env: Environment): string {
 export async function readProfiles(file: string): Promise<Profiles> {
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = await readPrivately(file);
   } catch (error) {
+    if (error instanceof FriendlyError) throw error;
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return NONE;
     throw new FriendlyError(`${file} cannot be read`, { cause: error });
   }
@@ -53,6 +54,32 @@ export async function readProfiles(file: string): Promise<Profiles> {
 
 export async function writeProfiles(file: string, profiles: Profiles): Promise<void> {
   await writePrivately(file, `${JSON.stringify(profiles, undefined, 2)}\n`);
+}
+
+/**
+ * Reads a file with keys as ssh does: not one that another user may read or has written.
+ *
+ * @throws FriendlyError for such a file; otherwise as Node does
+ */
+export async function readPrivately(file: string): Promise<string> {
+  const handle = await open(file);
+  try {
+    const { mode, uid } = await handle.stat();
+    // Windows has neither.
+    const own = process.getuid?.();
+    if (own !== undefined && own !== 0 && ![own, 0].includes(uid))
+      throw new FriendlyError(`${file} belongs to another user, and is not read: remove it`);
+    if (own !== undefined && (mode & 0o077) !== 0) {
+      const shown = (mode & 0o777).toString(8).padStart(4, "0");
+      const hint = `chmod 600 ${file}; if someone else may have read it, end its keys (sallyport api-keys revoke, sallyport logout)`;
+      throw new FriendlyError(
+        `${file} has keys and is open to other users (mode ${shown}), so it is not read: ${hint}`,
+      );
+    }
+    return await handle.readFile("utf8");
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Writes the whole file or nothing; other users can never read it, not even for a moment. */

@@ -2,6 +2,7 @@ import { systemClock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
 import { FriendlyError } from "../kernel/command.ts";
 import { givenText } from "../kernel/given/given-file.ts";
+import { sayable } from "../kernel/output.ts";
 import type { Surroundings, ToolAnswer } from "./calling.ts";
 
 /** Loads a module of Node's where it is used: those of this file are a tenth of what a short command loads. */
@@ -11,7 +12,7 @@ export const processSurroundings: Surroundings = {
   env: process.env,
   clock: systemClock,
   out: (words) => void process.stdout.write(words),
-  error: (words) => void process.stderr.write(words),
+  error: (words) => void process.stderr.write(sayable(words)),
   isTTY: process.stdout.isTTY === true,
   readInput: () => givenText("-"),
   askSecret: process.stdin.isTTY === true ? askSecret : undefined,
@@ -72,7 +73,7 @@ function openBrowser(address: string): boolean {
 
 /** Reads without showing: readline echoes into a stream that drops everything. */
 async function askSecret(question: string, signal: AbortSignal): Promise<string> {
-  process.stderr.write(question);
+  process.stderr.write(sayable(question));
   const output = new (builtin("node:stream").Writable)({ write: (_chunk, _encoding, done) => done() });
   const lines = builtin("node:readline/promises").createInterface({ input: process.stdin, output, terminal: true });
   try {

@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import { parse } from "yaml";
+import { runs } from "../../base/testing/runs.ts";
 import { UsageError } from "./command.ts";
 import { formatOf, render, Table } from "./output.ts";
 
@@ -64,6 +67,37 @@ it.each(["table", "json", "yaml"] as const)(
     expect(text).toContain("é ü 漢");
   },
 );
+
+it.each(["table", "json", "yaml"] as const)("nor can the name of a field as %s", async (format) => {
+  const evil = { [`a\u001b[2J\u202e\u009b\u{e0001}`]: 1, ["b\u0007"]: { ["c\u001b"]: "d" } };
+  for (const value of [evil, [evil, evil], { deep: [evil] }])
+    expect((await render(value, format)).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+});
+
+test("property: a program reads from json and yaml what was written, whatever it holds", async () => {
+  const text = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 20 }),
+    fc.constantFrom(
+      "\u200b",
+      "a\u200db",
+      "\u{e0001}x",
+      "one\n\u202etwo\n",
+      " \u001b",
+      "\u2028",
+      "- \u0085",
+      "'\u200b'",
+    ),
+  );
+  const value = fc.dictionary(text, fc.oneof(text, fc.array(text, { maxLength: 3 }), fc.integer()), { maxKeys: 4 });
+  await fc.assert(
+    fc.asyncProperty(value, async (given) => {
+      const plain = JSON.parse(JSON.stringify(given)) as unknown;
+      expect(JSON.parse(await render(given, "json"))).toEqual(plain);
+      expect(parse(await render(given, "yaml"))).toEqual(plain);
+    }),
+    { numRuns: runs(500) },
+  );
+});
 
 it("json stays json", async () => {
   const value = { a: "\u001b\u202e\n\u{e0001}", b: [1, null] };

@@ -20,8 +20,7 @@ export async function render(value: unknown, format: Format): Promise<string> {
       return `${escaped(JSON.stringify(value, undefined, 2), "\n")}\n`;
     case "yaml": {
       // Loaded for it alone: it is a tenth of what a short command would load.
-      const { stringify } = await import("yaml");
-      return escaped(stringify(value, { lineWidth: 0, aliasDuplicateObjects: false }), "\n");
+      return yamlOf(await import("yaml"), value);
     }
     case "table":
       return tableOf(value);
@@ -33,12 +32,32 @@ export function tableOf(value: unknown): string {
   return Array.isArray(value) ? rowsTable(value) : pairsTable(value);
 }
 
-/** @param allowed characters that may stay, such as a line break */
-export function escaped(text: string, allowed: string): string {
+/**
+ * @param allowed characters that may stay, such as a line break
+ * @param written for each other one; by default its UTF-16 units, as JSON writes a character beyond U+FFFF
+ */
+export function escaped(text: string, allowed: string, written = units): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, (character) =>
-    // By UTF-16 units: JSON writes a character beyond U+FFFF as two.
-    allowed.includes(character) ? character : character.split("").map(unit).join(""),
+    allowed.includes(character) ? character : written(character),
   );
+}
+
+/** Words for standard error, whoever they came from: they cannot steer the terminal. */
+export function sayable(text: string): string {
+  return escaped(text, "\n\t");
+}
+
+/** Each text that is written with escapes stands in quotes, in which a reader of YAML takes them back. */
+function yamlOf({ Document, visit }: typeof import("yaml"), value: unknown): string {
+  const document = new Document(value, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar(_, scalar) {
+      if (typeof scalar.value === "string" && escaped(scalar.value, "\n") !== scalar.value)
+        scalar.type = "QUOTE_DOUBLE";
+    },
+  });
+  const text = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
+  return escaped(text, "\n", (character) => `\\U${codeOf(character, 8)}`);
 }
 
 /** Lines for people: a line break in one of them is shown as its code, so that no text from elsewhere makes a line. */
@@ -46,8 +65,15 @@ export function textOf(lines: readonly string[]): string {
   return lines.map((line) => `${escaped(line, "")}\n`).join("");
 }
 
-function unit(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function units(character: string): string {
+  return character
+    .split("")
+    .map((unit) => `\\u${codeOf(unit, 4)}`)
+    .join("");
+}
+
+function codeOf(character: string, digits: number): string {
+  return (character.codePointAt(0) ?? 0).toString(16).padStart(digits, "0");
 }
 
 /** The most useful fields come first, the others in their own order. */
@@ -83,7 +109,7 @@ export class Table {
     if (records.length === 0) return "";
     const heads = this.#names.map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter}`).toUpperCase());
     const rows = records.map((record) => this.#names.map((name, at) => this.#short(cell(record[name]), at)));
-    const lines = this.#widths === undefined ? [heads, ...rows] : rows;
+    const lines = plain(this.#widths === undefined ? [heads, ...rows] : rows);
     this.#widths ??= widthsOf(lines);
     return aligned(lines, this.#widths);
   }
@@ -110,7 +136,7 @@ function columnsOf(records: readonly Readonly<Record<string, unknown>>[]): reado
 
 function pairsTable(value: unknown): string {
   if (!isRecord(value)) return `${cell(value)}\n`;
-  const lines = Object.entries(value).map(([name, field]) => [name, cell(field)]);
+  const lines = plain(Object.entries(value).map(([name, field]) => [name, cell(field)]));
   return aligned(lines, widthsOf(lines));
 }
 
@@ -120,6 +146,11 @@ function cell(value: unknown): string {
   if (typeof value === "string") return escaped(value.replace(/\.\d{3}Z$/, "Z"), "");
   if (Array.isArray(value) && value.every(isScalar)) return value.map(cell).join(",");
   return escaped(JSON.stringify(value), "");
+}
+
+/** Names of fields come from elsewhere as their values do. */
+function plain(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  return lines.map((line) => line.map((part) => escaped(part, "")));
 }
 
 function widthsOf(lines: readonly (readonly string[])[]): readonly number[] {

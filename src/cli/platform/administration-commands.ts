@@ -1,7 +1,7 @@
 import { type Administration, administer } from "../../platform/administration/administration.ts";
 import { type Command, UsageError } from "../kernel/command.ts";
 import { parsedDuration } from "../kernel/duration.ts";
-import { formatOf, render } from "../kernel/output.ts";
+import { formatOf, render, sayable } from "../kernel/output.ts";
 import { describeFlags } from "../services/service-command.ts";
 import { DATABASE_FLAGS, databaseArguments, inWords, type OwnFlag } from "./platform-flags.ts";
 
@@ -185,7 +185,7 @@ function commandOf(verb: Verb): Command {
       const { location, positionals, values } = await databaseArguments(name, args, verb.flags);
       if (positionals.length !== verb.positionals) throw new UsageError(`usage: sallyport ${name} ${verb.usage}`);
       const format = formatOf(values.output);
-      const say = (text: string): void => void process.stderr.write(`${text}\n`);
+      const say = (text: string): void => void process.stderr.write(sayable(`${text}\n`));
       const call = { word: positionals[0] ?? "", values, say };
       const answer = await inWords(() => administer(location, (admin) => verb.run(admin, call)));
       if (answer instanceof Secret) process.stdout.write(`${answer.text}\n`);

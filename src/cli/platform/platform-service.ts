@@ -1,6 +1,7 @@
 import type { Bootstrap } from "../../platform/administration/bootstrap.ts";
 import { PLATFORM_SETTINGS, readPlatformConfig } from "../../platform/platform-config.ts";
 import { startPlatform } from "../../platform/server.ts";
+import { sayable } from "../kernel/output.ts";
 import type { Service } from "../services/service-command.ts";
 import { makeFirstAdmin } from "./first-admin.ts";
 import { inWords } from "./platform-flags.ts";
@@ -19,7 +20,7 @@ export const platformService: Service = {
     const platform = await inWords(() => startPlatform({ ...config, ...tools, prepare }));
     try {
       // Never into the log, which is collected and kept.
-      if (welcome !== undefined) process.stderr.write(welcome(platform.url));
+      if (welcome !== undefined) process.stderr.write(sayable(welcome(platform.url)));
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     } finally {
       await platform.close();

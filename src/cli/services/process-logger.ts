@@ -18,7 +18,14 @@ export function processLogger(component: string, env: Environment): Logger {
     // In this process, not in a worker: a worker could lose the last lines before an exit.
     return pino(
       options,
-      pretty({ sync: true, ignore: "component", messageFormat: "{component}: {msg}", translateTime: "SYS:HH:MM:ss.l" }),
+      pretty({
+        // Not by the environment alone: a CI system's would put colours into a file.
+        colorize: process.stdout.isTTY === true && !env.NO_COLOR,
+        sync: true,
+        ignore: "component",
+        messageFormat: "{component}: {msg}",
+        translateTime: "SYS:HH:MM:ss.l",
+      }),
     );
   }
   return pino(options, pino.destination({ dest: 1, sync: true }));

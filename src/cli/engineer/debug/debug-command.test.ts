@@ -209,7 +209,7 @@ onEachDatabase("sallyport debug", (within) => {
     });
     await far.served;
     await until(world, site, id, "stopped");
-    await writeFile(path, kept);
+    await writeFile(path, kept, { mode: 0o600 });
     const attached = await type(["attach", id, "--print-kubeconfig"], { env });
     expect(attached).toMatchObject({ code: 8, out: "", error: expect.stringContaining("ended (killed)") });
     expect(attached.error).not.toContain("INVALID_STATE_TRANSITION");

@@ -1,11 +1,11 @@
-import { readFile, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isRecord } from "../../../base/is-record.ts";
 import type { Environment } from "../../../base/settings.ts";
 import { DEBUG_MODES, type DebugMode } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { SessionKey } from "../../../debug-link/session-key.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
-import { profilesFile, writePrivately } from "../profiles.ts";
+import { profilesFile, readPrivately, writePrivately } from "../profiles.ts";
 
 /** What an engineer asks for, as it stands in the plan and again in the session. */
 export interface Wanted {
@@ -57,8 +57,9 @@ export async function kept(env: Environment, id: string): Promise<Kept> {
   const file = fileOf(env, id);
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = await readPrivately(file);
   } catch (error) {
+    if (error instanceof FriendlyError) throw error;
     throw new FriendlyError(
       `the key of ${id} is not on this machine: it was asked for elsewhere, or is over or in use (sallyport debug list)`,
       {

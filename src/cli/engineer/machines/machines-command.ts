@@ -104,7 +104,7 @@ async function list(typed: Typed, surroundings: Surroundings, call: CallRoute, s
     const table = new Table(["id", "status", "group", "zone", "pods", "lastHeartbeat", "why"]).lines(rows);
     return `${table === "" ? "(none)\n" : table}${serverWords(inventory.joinServer)}\n`;
   };
-  if (typed.has("watch")) return watch(read, surroundings, signal);
+  if (typed.has("watch")) return watch(read, { ...surroundings, format }, signal);
   surroundings.out(await read());
   return EXIT_CODES.done.code;
 }

@@ -50,7 +50,7 @@ export async function getResource(
       if (given.format !== "table") return render(found, given.format);
       return "heartbeat" in found ? sections(found, surroundings.clock) : tableOf(found);
     };
-    if (given.watch) await watch(read, surroundings, signal);
+    if (given.watch) await watch(read, { ...surroundings, format: given.format }, signal);
     else surroundings.out(await read());
     return EXIT_CODES.done.code;
   });

@@ -172,7 +172,7 @@ async function follow(
     const lines = shown.map(({ row, end }) => ({ ...lineOf(row, surroundings.clock), ...(end && { health: end }) }));
     return table.lines(lines) || "(none)\n";
   };
-  return watch(changes, { ...surroundings, isTTY: false }, signal);
+  return watch(changes, { ...surroundings, isTTY: false, format: given.format }, signal);
 }
 
 /** The field that says in JSON why a resource is as it was last shown. */
