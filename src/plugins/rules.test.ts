@@ -25,6 +25,13 @@ describe("the rules of an operation", () => {
     [{ resources: ["services", "endpoints", "events", "resourcequotas", "limitranges"], verbs: ["get", "list"] }],
     [{ resources: ["persistentvolumeclaims"], verbs: ["get", "list", "patch", "delete"] }],
     [{ apiGroups: ["apps"], resources: ["statefulsets", "deployments", "controllerrevisions"], verbs: ["delete"] }],
+    // Custom resources of the vendor's own, whatever their group resembles.
+    [{ apiGroups: ["myargoproj.io", "cert-manager.io.shop.example", "tekton.example"], verbs: [...ALL] }],
+    // To look is no way around, and replicas are set as those of any workload.
+    [{ apiGroups: ["argoproj.io"], resources: ["workflows", "rollouts/scale"], verbs: ["get"] }],
+    [{ apiGroups: ["argoproj.io", "apps.kruise.io"], resources: ["rollouts/scale"], verbs: ["patch"] }],
+    [{ apiGroups: ["tekton.dev"], resources: ["pipelineruns"], verbs: ["delete"] }],
+    [{ apiGroups: ["monitoring.coreos.com"], resources: ["prometheusrules"], verbs: [...ALL] }],
   ])("may be %j", (rule) => {
     expect(issues(rule)).toEqual([]);
   });
@@ -119,6 +126,45 @@ describe("the rules of an operation", () => {
     ["apps", "controllerrevisions", "patch"],
   ] as const)("have not on %s/%s: %s", (group, resource, verb) => {
     expect(issues({ apiGroups: [group], resources: [resource], verbs: [verb] })).toHaveLength(1);
+  });
+
+  it.each([
+    ["argoproj.io/workflows", "applies or deletes"],
+    ["argoproj.io/applications", "applies or deletes"],
+    ["kustomize.toolkit.fluxcd.io/kustomizations", "applies or deletes"],
+    ["helm.toolkit.fluxcd.io/helmreleases", "applies or deletes"],
+    ["helm.cattle.io/helmcharts", "applies or deletes"],
+    ["s3.aws.crossplane.io/buckets", "applies or deletes"],
+    ["velero.io/restores", "applies or deletes"],
+    ["operators.coreos.com/subscriptions", "applies or deletes"],
+    ["tekton.dev/pipelineruns", "starts pods"],
+    ["serving.knative.dev/services", "starts pods"],
+    ["keda.sh/scaledjobs", "starts pods"],
+    ["apps.kruise.io/clonesets", "starts pods"],
+    ["kubevirt.io/virtualmachines", "starts pods"],
+    ["flink.apache.org/flinkdeployments", "starts pods"],
+    ["batch.volcano.sh/jobs", "starts pods"],
+    ["jobset.x-k8s.io/jobsets", "starts pods"],
+    ["kafka.strimzi.io/kafkas", "starts pods"],
+    ["postgresql.cnpg.io/clusters", "starts pods"],
+    ["ray.io/rayjobs", "starts pods"],
+    ["monitoring.coreos.com/prometheuses", "starts pods"],
+    ["external-secrets.io/externalsecrets", "makes Secrets"],
+    ["cert-manager.io/certificates", "makes Secrets"],
+    ["bitnami.com/sealedsecrets", "makes Secrets"],
+    ["secrets.hashicorp.com/vaultstaticsecrets", "makes Secrets"],
+    ["monitoring.coreos.com/servicemonitors", "makes Secrets"],
+    ["networking.istio.io/virtualservices", "takes addresses, hosts"],
+    ["traefik.io/ingressroutes", "takes addresses, hosts"],
+    ["cilium.io/ciliumnetworkpolicies", "a bound that the customer sets"],
+    ["sparkoperator.k8s.io/sparkapplications", "Kubernetes' own groups"],
+  ])("have no %s, whose controller %s", (on, why) => {
+    const [group = "", resource = ""] = on.split("/");
+    for (const each of [resource, `${resource}/status`])
+      for (const verb of ["create", "patch"] as const)
+        expect(issues({ apiGroups: [group], resources: [each], verbs: [verb] })).toEqual([
+          expect.stringMatching(new RegExp(`may not have ${verb} on ${group}/${each}: .*${why}`)),
+        ]);
   });
 
   it("have no delete, unless the operation is destructive: a policy may let milder ones run unasked", () => {

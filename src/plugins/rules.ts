@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import { type Issue, MAX_ISSUES } from "./issue.ts";
+import { KNOWN_CONTROLLERS, patternOf } from "./known-controllers.ts";
 import { type Tier, words } from "./words.ts";
 
 /** What a plugin's client can ask for. There is no verb for what it cannot. */
@@ -105,6 +106,7 @@ const ROWS: readonly Row[] = [
     why: "it is of Kubernetes' own groups in k8s.io, whose kinds decide for more than their namespace: a plugin only reads them",
   },
   { verbs: ["create"], on: "/persistentvolumeclaims", why: "it takes a volume, which lies in no namespace" },
+  ...KNOWN_CONTROLLERS.map(({ verbs, groups, why }) => ({ verbs, on: patternOf(groups), why })),
   // Other controllers act on it: a false one has pods evicted or volumes grown. A group of Kubernetes' own has no dot, or ends with k8s.io.
   {
     verbs: ["patch"],
