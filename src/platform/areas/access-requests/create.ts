@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { isLabelSelector } from "../../../base/label-selector.ts";
 import type {
   AccessRequest,
@@ -79,7 +80,25 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
     updated_at: now,
   };
   await insertRequest(db, row);
+  await requireRequestBudget(call, target.id);
   return toRecord(row, [], call);
+}
+
+/** Counted with the new one. @throws RATE_LIMITED or BUDGET_EXCEEDED */
+async function requireRequestBudget(
+  { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,
+  deploymentId: string,
+): Promise<void> {
+  const { made, bytes } = await db
+    .selectFrom("access_requests")
+    .select([
+      sql<number>`count(*) filter (where created_at > ${new Date(now.getTime() - 60 * MINUTE_MS)})::integer`.as("made"),
+      sql<number>`coalesce(sum(pg_column_size(commands)), 0)::float8`.as("bytes"),
+    ])
+    .where("deployment_id", "=", deploymentId)
+    .executeTakeFirstOrThrow();
+  budgets.require("deployment-new-access-requests", deploymentId, made);
+  budgets.require("deployment-access-request-bytes", deploymentId, bytes);
 }
 
 /** Debug sessions and machines need a request of their own: its lines grant something and run no command. */

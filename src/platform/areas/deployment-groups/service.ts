@@ -9,7 +9,7 @@ import { newId } from "../../kernel/ids.ts";
 import { requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { countDeployments, groupsOf, insertGroup } from "./store.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId">;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "budgets">;
 
 export function toDeploymentGroup(row: DeploymentGroupRow): DeploymentGroup {
   return {
@@ -142,7 +142,14 @@ async function refuseTaken(
   }
 }
 
-function insert(call: Context, projectId: string, wanted: WantedGroup): Promise<DeploymentGroupRow> {
+/** @throws BUDGET_EXCEEDED */
+async function insert(call: Context, projectId: string, wanted: WantedGroup): Promise<DeploymentGroupRow> {
+  const { count } = await call.db
+    .selectFrom("deployment_groups")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("project_id", "=", projectId)
+    .executeTakeFirstOrThrow();
+  call.budgets.require("project-groups", projectId, Number(count) + 1);
   return insertGroup(call.db, {
     id: newId("dg"),
     workspace_id: call.workspaceId,

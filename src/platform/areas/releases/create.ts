@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Static } from "typebox";
 import { dataProblems } from "../../../base/data-problems.ts";
 import { MAX_STACK_BYTES, type Stack, type Stacks } from "../../../contract/deployments/stack.ts";
@@ -19,7 +20,10 @@ import { fingerprintOf } from "./record/fingerprint.ts";
 import { findChannelRow } from "./record/store.ts";
 
 type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake" | "config">;
+type Context = Pick<
+  Call,
+  "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake" | "config" | "budgets"
+>;
 
 /** §5.1. The first release of a project is promoted to production automatically. */
 export async function createRelease(call: Context, body: Body): Promise<ReleaseRow> {
@@ -31,10 +35,12 @@ export async function createRelease(call: Context, body: Body): Promise<ReleaseR
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("project_id", "=", project.id)
     .executeTakeFirstOrThrow();
+  call.budgets.require("project-releases", project.id, Number(count) + 1);
   const isFirst = Number(count) === 0;
   const version = body.version ?? (await freeVersion(call, project.id, Number(count) + 1));
   if (body.version !== undefined && (await isTaken(call, project.id, version))) throw new PlatformError("NAME_TAKEN");
   const row = await insert(call, { id: project.id, workspaceId: project.workspaceId }, version, body);
+  await requireReleaseBytes(call, project.id);
   await call.emit({
     type: "CreatingRelease",
     projectId: project.id,
@@ -49,6 +55,17 @@ export async function createRelease(call: Context, body: Body): Promise<ReleaseR
     await pointChannel(call, channel, row);
   }
   return row;
+}
+
+/** Counted with the new one. @throws BUDGET_EXCEEDED */
+async function requireReleaseBytes({ db, budgets }: Context, projectId: string): Promise<void> {
+  const { bytes } = await db
+    .selectFrom("releases")
+    // What a row takes on the disk, which is read without the stack itself.
+    .select(sql<number>`coalesce(sum(pg_column_size(stack)), 0)::float8`.as("bytes"))
+    .where("project_id", "=", projectId)
+    .executeTakeFirstOrThrow();
+  budgets.require("project-release-bytes", projectId, bytes);
 }
 
 /** Checks what the schema cannot express about stacks. */

@@ -45,6 +45,7 @@ function seats<const T extends Spec>(spec: T) {
 const REVOKE = "revoke keys that are not used any more, or ask an admin of the workspace to";
 const REMOVE = "remove what is not used any more, or ask who runs the platform for a larger budget";
 const REPORT = "report fewer: what is gone leaves with the next complete list, or ask for a larger budget";
+const KEPT = "make a release only of what is to be installed, or ask who runs the platform for a larger budget";
 const FILES = "files go with their session's record, 400 days after its beginning: ask for a larger budget";
 const LATER = "end what is not used any more, or try again after Retry-After seconds";
 
@@ -110,6 +111,36 @@ export const BUDGETS = {
     size: 200,
     hint: REMOVE,
   }),
+  "workspace-managers": rows({
+    what: "managers",
+    tenant: "workspace",
+    size: 10_000,
+    hint: REMOVE,
+  }),
+  "project-groups": rows({
+    what: "deployment groups",
+    tenant: "project",
+    size: 5000,
+    hint: REMOVE,
+  }),
+  "group-deployments": rows({
+    what: "deployments that are not deleted, whatever the group's maxDeployments allows",
+    tenant: "deployment group",
+    size: 20_000,
+    hint: REMOVE,
+  }),
+  "project-releases": rows({
+    what: "releases, which are kept for good",
+    tenant: "project",
+    size: 10_000,
+    hint: KEPT,
+  }),
+  "project-release-bytes": rows({
+    what: "bytes of releases' stacks, as stored",
+    tenant: "project",
+    size: 1024 ** 3,
+    hint: KEPT,
+  }),
   "workspace-invitations": limit({
     what: "pending invitations",
     tenant: "workspace",
@@ -134,6 +165,18 @@ export const BUDGETS = {
     size: 20,
     hint: "name a registry for operators' images, or ask for a larger budget",
     drops: true,
+  }),
+  "deployment-new-access-requests": hourly({
+    what: "access requests that were made within an hour",
+    tenant: "deployment",
+    size: 300,
+    hint: LATER,
+  }),
+  "deployment-access-request-bytes": rows({
+    what: "bytes of the plans of access requests, as stored, which are kept with their decisions and receipts",
+    tenant: "deployment",
+    size: 256 * 1024 * 1024,
+    hint: "ask for fewer and smaller plans, or ask who runs the platform for a larger budget",
   }),
   "deployment-join-tokens": limit({
     what: "live join tokens",

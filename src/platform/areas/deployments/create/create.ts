@@ -116,8 +116,9 @@ async function insert(
   if (body.environmentInfo != null && body.environmentInfo.platform !== body.platform) {
     throw invalid({ path: "body.environmentInfo.platform", message: `must be ${body.platform}` });
   }
-  if ((await countDeployments(db, group.id)) >= group.max_deployments)
-    throw new PlatformError("MAX_DEPLOYMENTS_REACHED");
+  const held = await countDeployments(db, group.id);
+  if (held >= group.max_deployments) throw new PlatformError("MAX_DEPLOYMENTS_REACHED");
+  call.budgets.require("group-deployments", group.id, held + 1);
   const owner = {
     purpose: PURPOSE_OF[body.setupItem ?? "deployment"],
     workspace_id: group.workspace_id,
