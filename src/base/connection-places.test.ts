@@ -77,7 +77,11 @@ test("what is being answered stays; when all are, the newest finds no place", ()
 });
 
 test("property: never more than there are places, nothing busy is cut, and who comes has a place while one can be given up", () => {
-  const step = fc.record({ network: fc.nat(6), does: fc.constantFrom("comes", "comes", "asks", "has", "goes"), at: fc.nat(20) });
+  const step = fc.record({
+    network: fc.nat(6),
+    does: fc.constantFrom("comes", "comes", "asks", "has", "goes"),
+    at: fc.nat(20),
+  });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { comes, places } = world();

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { connect as connectTcp } from "node:net";
+import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ApiError as PlatformError } from "../../api-client/api-error.ts";
@@ -241,6 +242,14 @@ describe("an attacker", () => {
     const answers = await Promise.all(Array.from({ length: 4 }, () => world.ask("GET", "/v1/hello")));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     for (const socket of silent) socket.destroy();
+  });
+
+  test("who sends two tokens is asked for one: a proxy may have judged the other", async () => {
+    const socket = connectTls({ port: world.port, host: "127.0.0.1", rejectUnauthorized: false });
+    socket.write(
+      `GET /v1/hello HTTP/1.1\r\nhost: a\r\nauthorization: Join ${TOKEN}\r\nAuthorization: Join b\r\nconnection: close\r\n\r\n`,
+    );
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [\s\S]*send the header authorization once/);
   });
 
   test("who sends a head slowly is cut, and before one who sends a body slowly", async () => {

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { ConnectionPlaces } from "../../base/connection-places.ts";
+import { doubledHeader } from "../../base/doubled-header.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KeyPair } from "../../kube/serving/served-certificate.ts";
 import type { JoinMetrics, Rejection } from "../kernel/metrics.ts";
@@ -156,6 +157,8 @@ export class JoinServer {
     response.once("close", () => this.#places.ended(socket));
     try {
       leave = this.#limits.enter(address);
+      const twice = doubledHeader(request.rawHeaders);
+      if (twice !== undefined) throw new Refusal(400, "BAD_REQUEST", "bad-request", `send the header ${twice} once`);
       await this.#options.answer(request, response, { address, limits: this.#limits, signal: gone.signal, leave });
     } catch (error) {
       if (response.destroyed || response.headersSent) return;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { networkOf } from "../../base/network-of.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { Limits } from "./limits.ts";
 import { Waiting } from "./waiting.ts";
 

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:https";
 import type { SecureContextOptions } from "node:tls";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../base/clock.ts";
+import { doubledHeader } from "../../base/doubled-header.ts";
 import type { Logger } from "../../base/log.ts";
 import { type ListenAddress, Listener, SERVER_LIMITS } from "./listener.ts";
 import type { ReaderAccess } from "./reader-access.ts";
@@ -92,6 +93,7 @@ export class MetricsServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path] = (request.url ?? "").split("?", 1);
+    if (doubledHeader(request.rawHeaders) !== undefined) return end(response, 400);
     if (path !== PATH) return end(response, 404);
     if (request.method !== "GET" && request.method !== "HEAD") return end(response, 405, { allow: "GET, HEAD" });
     const { access, registry } = this.#options;

@@ -1,4 +1,5 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { doubledHeader } from "../../base/doubled-header.ts";
 import type { Logger } from "../../base/log.ts";
 import { type Allowance, RATES, type RateLimiter, tooManyRequests } from "../kernel/budgets/rate-limit.ts";
 import { sendError, setHeaders } from "../kernel/call/answer.ts";
@@ -8,7 +9,7 @@ import { type Engine, execute } from "../kernel/call/execute.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "../kernel/call/trace.ts";
 import type { Trust } from "../kernel/caller-address.ts";
 import { addressBucket } from "../kernel/caller-address.ts";
-import { PlatformError, upgradeRequired } from "../kernel/errors.ts";
+import { invalid, PlatformError, upgradeRequired } from "../kernel/errors.ts";
 import { isRelayUpgrade } from "../relay/upgrade.ts";
 import { admit, authenticate, workspaceOf } from "./admission.ts";
 import { gunzipped } from "./gunzip.ts";
@@ -75,6 +76,8 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
   app.addHook("onRequest", async (request) => {
     trace(request, engine);
     engine.metrics.inFlight(1);
+    const twice = doubledHeader(request.raw.rawHeaders);
+    if (twice !== undefined) throw invalid({ path: `headers.${twice}`, message: "stands in the request twice" });
     // Refused before the body is read: no route needs it.
     if (request.is404) await refuse(request);
   });

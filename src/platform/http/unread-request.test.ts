@@ -25,6 +25,12 @@ it.each([
     /16 KiB/,
   ],
   ["headers that are too long", `GET /livez HTTP/1.1\r\nhost: p\r\nx-filler: ${"x".repeat(20_000)}\r\n\r\n`, /16 KiB/],
+  [
+    "two credentials, of which a proxy may have judged the other",
+    "GET /v1/whoami HTTP/1.1\r\nhost: p\r\nauthorization: Bearer a\r\nauthorization: Bearer b\r\nconnection: close\r\n\r\n",
+    /headers\.authorization stands in the request twice/,
+  ],
+  ["two hosts", "GET /livez HTTP/1.1\r\nhost: p\r\nhost: q\r\nconnection: close\r\n\r\n", /headers\.host stands/],
   ["no HTTP at all", "\x16\x03\x01hello\r\n\r\n", /not HTTP/],
 ])("refuses %s with the nine fields", async (_, bytes, message) => {
   const answer = await say(bytes);

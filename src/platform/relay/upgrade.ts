@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
+import { doubledHeader } from "../../base/doubled-header.ts";
 import type { Logger } from "../../base/log.ts";
 import {
   debugRelayRoutes,
@@ -17,7 +18,7 @@ import { toPlatformError } from "../kernel/call/answer.ts";
 import type { Engine } from "../kernel/call/execute.ts";
 import { requestIdOf } from "../kernel/call/trace.ts";
 import { addressBucket, callerAddress, type Trust } from "../kernel/caller-address.ts";
-import { PlatformError, toBody } from "../kernel/errors.ts";
+import { invalid, PlatformError, toBody } from "../kernel/errors.ts";
 import { FORWARDED_HEADER, type Forwarder, type HomesRefusal } from "./forward.ts";
 import type { Relay } from "./relay.ts";
 
@@ -69,6 +70,8 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
     const onError = (): void => void socket.destroy();
     socket.on("error", onError);
     const admit = async (): Promise<void> => {
+      const twice = doubledHeader(request.rawHeaders);
+      if (twice !== undefined) throw invalid({ path: `headers.${twice}`, message: "stands in the request twice" });
       const offered = { sessionId, side: side as RelaySide, ticket: ticketOf(request) };
       const entry = await relay.admit(offered, request.headers[FORWARDED_HEADER] !== undefined);
       if (socket.destroyed) return;

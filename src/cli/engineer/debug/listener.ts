@@ -4,6 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { doubledHeader } from "../../../base/doubled-header.ts";
 import { newSessionKey, samePin } from "../../../debug-link/session-key.ts";
 import { answer, answerUpgrade, type OwnAnswer } from "./answers.ts";
 import { forward, forwardUpgrade } from "./forward.ts";
@@ -61,7 +62,9 @@ export async function startListener({ now, way, headersMs = HEADERS_MS }: Listen
   const unproven = new UnprovenConnections();
   server.on("connection", (socket: Socket) => unproven.add(socket));
   let host = "";
-  const refusal = ({ headers }: IncomingMessage): OwnAnswer | undefined => {
+  const refusal = ({ headers, rawHeaders }: IncomingMessage): OwnAnswer | undefined => {
+    const twice = doubledHeader(rawHeaders);
+    if (twice !== undefined) return { status: 400, words: `the header ${twice} stands in the request twice` };
     if (headers.host !== host)
       return { status: 403, words: "the Host of a request must be the address of this listener" };
     if (headers.origin !== undefined && headers.origin !== `https://${host}`)
