@@ -1,9 +1,7 @@
-import { isIPv6 } from "node:net";
-
-/** What stands for one client in a bound: its address, or the /64 of IPv6 that one machine has whole. */
+/** Of an address as a socket has it: what stands for one client in a bound: its address, or the /64 of IPv6 that one machine has whole. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-  if (!isIPv6(plain)) return plain;
+  if (!plain.includes(":")) return plain;
   const [head = "", tail] = plain.split("::");
   const groups = head === "" ? [] : head.split(":");
   const after = tail === undefined || tail === "" ? 0 : tail.split(":").length;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUDGETS, type Budget } from "../../../src/platform/kernel/budgets/budget-table.ts";
+import type { Budget } from "../../../src/platform/kernel/budgets/budget-kinds.ts";
+import { BUDGETS } from "../../../src/platform/kernel/budgets/budget-table.ts";
 
 const BEGIN = "<!-- Made by `npm run generate` from src/platform/kernel/budgets/budget-table.ts: -->";
 const END = "<!-- end of the budgets -->";

@@ -69,7 +69,7 @@ it.each(["table", "json", "yaml"] as const)(
 );
 
 it.each(["table", "json", "yaml"] as const)("nor can the name of a field as %s", async (format) => {
-  const evil = { [`a\u001b[2J\u202e\u009b\u{e0001}`]: 1, ["b\u0007"]: { ["c\u001b"]: "d" } };
+  const evil = { "a\u001b[2J\u202e\u009b\u{e0001}": 1, "b\u0007": { "c\u001b": "d" } };
   for (const value of [evil, [evil, evil], { deep: [evil] }])
     expect((await render(value, format)).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
 });

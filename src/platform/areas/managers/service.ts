@@ -43,12 +43,6 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
   const method = setupMethod(cloud, request.setupMethod);
   const served = servedAs(request);
   await requireGroup(act, served);
-  const { count } = await db
-    .selectFrom("managers")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("workspace_id", "=", principal.workspaceId)
-    .executeTakeFirstOrThrow();
-  act.budgets.require("workspace-managers", principal.workspaceId, Number(count) + 1);
   await refuseTwin(act, { ...served, workspace_id: principal.workspaceId, cloud, region });
   const manager = await db
     .insertInto("managers")

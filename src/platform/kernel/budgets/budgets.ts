@@ -1,5 +1,6 @@
 import { invalid, PlatformError } from "../errors.ts";
-import { BUDGETS, type Budget } from "./budget-table.ts";
+import type { Budget } from "./budget-kinds.ts";
+import { BUDGETS } from "./budget-table.ts";
 
 export type BudgetName = keyof typeof BUDGETS;
 export type BudgetSizes = Readonly<Record<BudgetName, number>>;
