@@ -62,9 +62,7 @@ export async function startListener({ now, way, headersMs = HEADERS_MS }: Listen
   const unproven = new UnprovenConnections();
   server.on("connection", (socket: Socket) => unproven.add(socket));
   let host = "";
-  const refusal = ({ headers, rawHeaders }: IncomingMessage): OwnAnswer | undefined => {
-    const twice = doubledHeader(rawHeaders);
-    if (twice !== undefined) return { status: 400, words: `the header ${twice} stands in the request twice` };
+  const refusal = ({ headers }: IncomingMessage): OwnAnswer | undefined => {
     if (headers.host !== host)
       return { status: 403, words: "the Host of a request must be the address of this listener" };
     if (headers.origin !== undefined && headers.origin !== `https://${host}`)
@@ -73,7 +71,7 @@ export async function startListener({ now, way, headersMs = HEADERS_MS }: Listen
     return samePin(given, token) ? undefined : { status: 401, words: "use the kubeconfig of this debug session" };
   };
   const wayFor = (request: IncomingMessage): ClientHttp2Session | OwnAnswer => {
-    const refused = refusal(request);
+    const refused = doubled(request) ?? refusal(request);
     if (refused !== undefined) return refused;
     unproven.proven(request.socket);
     // The listener's own address, which is no business of the cluster.
@@ -113,4 +111,9 @@ export async function startListener({ now, way, headersMs = HEADERS_MS }: Listen
       await closed;
     },
   };
+}
+
+function doubled({ rawHeaders }: IncomingMessage): OwnAnswer | undefined {
+  const twice = doubledHeader(rawHeaders);
+  return twice === undefined ? undefined : { status: 400, words: `the header ${twice} stands in the request twice` };
 }
