@@ -208,7 +208,8 @@ onEachDatabase("sync", (world) => {
     const { items } = (await site.call("GET", "/v1/events", { query: { deploymentId: id } })).body;
     expect(items.map(({ data }: { data: object }) => data).slice(0, 1)).toMatchObject([
       {
-        type: "DeploymentManagerChanged",
+        type: "DeploymentEnvironmentUpdated",
+        changedKeys: ["managerId"],
         managerId: other.id,
         previousManagerId: site.manager.id,
         actor: { kind: "serviceAccount" },

@@ -32,6 +32,7 @@ import { joinServers } from "./0031-0040/0031-join-servers.ts";
 import { customerCancels } from "./0031-0040/0032-customer-cancels.ts";
 import { receipts } from "./0031-0040/0033-receipts.ts";
 import { buildsOfLate } from "./0031-0040/0034-builds-of-late.ts";
+import { describedEvents } from "./0031-0040/0035-described-events.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -68,4 +69,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0032-customer-cancels": customerCancels,
   "0033-receipts": receipts,
   "0034-builds-of-late": buildsOfLate,
+  "0035-described-events": describedEvents,
 };

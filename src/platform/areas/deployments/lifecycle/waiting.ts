@@ -14,14 +14,21 @@ import { managerFor } from "./manager.ts";
 // that had a manager gets only that one back, because moving a deployment to another manager is an admin's decision.
 // When an admin deletes that manager, the deployment waits like a new one.
 
+/** The setting that changes; the closed list of event types has none for managers alone (§13.1). */
+const CHANGED = { type: "DeploymentEnvironmentUpdated", keys: { changedKeys: ["managerId"] } } as const;
+
 /** Writes the event that the deployment waits. */
 export async function tellWaiting(
   call: Pick<Call, "emit">,
   row: Pick<DeploymentRow, "id" | "project_id" | "platform" | "previous_manager_id">,
 ): Promise<void> {
   const { id: deploymentId, project_id: projectId, platform, previous_manager_id: previousManagerId } = row;
-  const data = { deploymentId, platform, ...(previousManagerId !== null && { previousManagerId }) };
-  await call.emit({ type: "DeploymentWaitingForManager", projectId, deploymentId, data });
+  const data = {
+    ...CHANGED.keys,
+    ...{ deploymentId, platform, waitsFor: "manager" },
+    ...(previousManagerId !== null && { previousManagerId }),
+  };
+  await call.emit({ type: CHANGED.type, projectId, deploymentId, data });
 }
 
 /** Gives the deployment to a manager. Ends the former manager's lease and debug sessions, and notifies both managers. */
@@ -35,13 +42,14 @@ export async function handOver(
   const set = { manager_id: managerId, previous_manager_id: null, ...FREE, updated_at: call.now };
   const stored = await updateDeployment(call.db, row.id, set);
   const data = {
+    ...CHANGED.keys,
     deploymentId: row.id,
     managerId,
     ...(previousManagerId !== null && { previousManagerId }),
     ...(by !== undefined && { actor: actorOf(by) }),
   };
   const { project_id: projectId, id: deploymentId } = row;
-  await call.emit({ type: "DeploymentManagerChanged", projectId, deploymentId, data });
+  await call.emit({ type: CHANGED.type, projectId, deploymentId, data });
   if (row.manager_id !== null) {
     for (const hook of call.hooks.deploymentTaken) await hook(call, row);
     await call.raise("deployments", row.id, row.manager_id);

@@ -20,7 +20,8 @@ export interface Vendor {
   customer(name: string, projectId?: string): Promise<Customer>;
   /** By a group's token, or another key that names the group; must be taken. */
   deploy(key: string, name: string, more?: object): Promise<{ id: string; managerId: string | null; token: string }>;
-  events(deploymentId: string): Promise<{ type: string }[]>;
+  /** `data` of each, newest first. */
+  events(deploymentId: string): Promise<Answer["body"][]>;
 }
 
 export async function newVendor(world: World): Promise<Vendor> {
@@ -54,7 +55,7 @@ export async function newVendor(world: World): Promise<Vendor> {
     },
     async events(deploymentId) {
       const { body } = await world.call("GET", "/v1/events", { key: admin, query: { deploymentId } });
-      return body.items.map(({ data }: { data: { type: string } }) => data);
+      return body.items.map(({ data }: Answer["body"]) => data);
     },
   };
 }
