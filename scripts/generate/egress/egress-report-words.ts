@@ -113,6 +113,10 @@ export const REPORT_WORDS: Words = {
   ],
   [`${DATA}.backend`]: constant("kubernetes"),
   [`${DATA}.workloadKind`]: ["kind of the workload", "deployment"],
+  [`${DATA}.logicalId`]: [
+    "the resource's id in the stack; of what no release of the deployment installed, its kind and name",
+    "api",
+  ],
   [`${DATA}.triggerCount`]: ["of a Job 0, of a CronJob 1", 1],
   [`${DATA}.commandSupported`]: ["constant, of a DaemonSet", true],
   [`${DATA}.namespace`]: ["its `metadata.namespace`", "shop"],
@@ -240,6 +244,7 @@ export const REPORT_WORDS: Words = {
   [`${ROW}.counts.current`]: ["as above; `status.expectedPods` of a disruption budget", 3],
   [`${ROW}.counts.ready`]: ["as above; `status.currentHealthy` of a disruption budget", 3],
   [`${ROW}.labels.*`]: ["its labels, names and values; the first 32", "api"],
+  [`${ROW}.attributes.logicalId`]: ["as of a heartbeat", "api"],
   [`${ROW}.attributes.images[]`]: ["`image` of its containers; at most 10", "registry.example.com/api:1.4.2"],
   [`${ROW}.attributes.lastScheduleTime`]: ["its `status.lastScheduleTime`, of a CronJob", "2026-11-20T03:00:00Z"],
   [`${ROW}.attributes.lastSuccessfulTime`]: ["its `status.lastSuccessfulTime`, of a CronJob", "2026-11-20T03:04:10Z"],

@@ -11,6 +11,7 @@ interface Told extends Pick<ObservedResource, "health" | "lifecycle"> {
 
 /** What is remembered of the reports of one deployment. */
 export interface Memory {
+  readonly deploymentId: string;
   ledger: Ledger<WorkloadRef>;
   /** Of the ledger's room, what the platform has taken so far; until when no more is tried. */
   share: number;
@@ -48,8 +49,9 @@ export function tellLess(memory: Memory, nowMs: number): void {
   memory.fullAtMs = undefined;
 }
 
-export function newMemory(nowMs: number): Memory {
+export function newMemory(deploymentId: string, nowMs: number): Memory {
   return {
+    deploymentId,
     ...{
       ledger: new Ledger<WorkloadRef>(),
       share: 1,

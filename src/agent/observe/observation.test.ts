@@ -173,6 +173,42 @@ test("it tells counts, pods that are not ready first, and that all was collected
   });
 });
 
+describe("the id that is the same in every deployment", () => {
+  const labelled = (name: string, labels: Readonly<Record<string, string>>) => {
+    const workload = deployment(name);
+    return { ...workload, metadata: { ...workload.metadata, labels } };
+  };
+  const told = (workload: Workload) => {
+    const { row, heartbeat } = observationOf(workload, { pods: [] }, NOW, NO_LOOKUPS, "dep_1");
+    // What has too long a name for one has no heartbeat.
+    const data = heartbeat?.data.data ?? { logicalId: row.attributes?.logicalId };
+    if (heartbeat !== undefined) expect([...Errors(KUBERNETES_DATA.container ?? Type.Never(), data)]).toEqual([]);
+    expect(data).toMatchObject({ logicalId: row.attributes?.logicalId });
+    return row.attributes?.logicalId;
+  };
+  const member = { "sallyport.dev/deployment-id": "dep_1", "sallyport.dev/resource-id": "front" };
+
+  test("is the stack's, of what a release of the deployment installed", () => {
+    expect(told(labelled("web", member))).toBe("front");
+  });
+
+  test.each([
+    ["no release installed", {}],
+    ["another deployment's release installed", { ...member, "sallyport.dev/deployment-id": "dep_2" }],
+    ["says so of no deployment", { "sallyport.dev/resource-id": "front" }],
+    ["has a label that no API server takes", { ...member, "sallyport.dev/resource-id": "../other" }],
+    ["has an empty label", { ...member, "sallyport.dev/resource-id": "" }],
+  ])("is kind and name of what %s", (_, labels) => {
+    expect(told(labelled("web", labels))).toBe("deployment.web");
+  });
+
+  test("stays within its bound, and two long names have two", () => {
+    const ids = ["a", "b"].map((end) => told(labelled("x".repeat(252) + end, {})));
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) expect(id).toMatch(/^deployment[.][0-9a-f]{64}$/);
+  });
+});
+
 test("only what is sick is asked for its events: itself, and the pods that are not ready", () => {
   const asked: unknown[] = [];
   const events = {
@@ -279,7 +315,10 @@ describe("with names hidden", () => {
     const { row } = toldOf(ofPod(sick));
     const ref = toldRef({ namespace: "shop", kind: "Pod", name: "crane-7d9c5" }, { hidden: names, isStarting: false });
     expect(row.rawIdentity).toBe(identityOf(ref));
-    expect(row.attributes).toEqual({ images: [names.image("registry.example/heron:1")] });
+    expect(row.attributes).toEqual({
+      logicalId: `pod.${names.pod("crane-7d9c5")}`,
+      images: [names.image("registry.example/heron:1")],
+    });
     expect(asked).toEqual(["crane-7d9c5"]);
     const plain = { namespace: "shop", kind: "Deployment", name: "web" } as const;
     expect(toldRef(plain, { hidden: names, isStarting: false })).toBe(plain);

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
-import type {
-  ObservedResource,
-  ResourceHeartbeat,
-  ResourceStatus,
+import {
+  LOGICAL_ID,
+  type ObservedResource,
+  type ResourceHeartbeat,
+  type ResourceStatus,
 } from "../../contract/resources/resource-heartbeat.ts";
 import { WORKLOAD_KINDS } from "../../crds/operations/workload-kinds.ts";
 import { printableLine } from "../../crds/printable.ts";
+import { DEPLOYMENT_ID_LABEL, RESOURCE_ID_LABEL } from "../../crds/release-names.ts";
 import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
 import { isReady } from "../../kube/workload-state/pod.ts";
@@ -50,6 +52,7 @@ export interface Lookups {
 interface Found {
   readonly events: EventsTold;
   readonly usage: NamespaceUsage;
+  readonly logicalId: string;
 }
 
 const PODS_UNKNOWN = {
@@ -78,6 +81,22 @@ export function idOf({ namespace, kind, name }: WorkloadRef): string {
   return `${OBSERVED[kind].reportedAs}.${namespace}.${name}`;
 }
 
+/**
+ * The same in each deployment that has it (§11.7): the id in the stack, where a release of this very deployment installed
+ * it. Anybody may write such labels, and what another deployment installed beside it is not of its stack.
+ */
+function logicalIdOf({ kind, metadata }: Workload, deploymentId: string | undefined): string {
+  const { [DEPLOYMENT_ID_LABEL]: installedBy, [RESOURCE_ID_LABEL]: resourceId } = metadata.labels;
+  const isOwn = deploymentId !== undefined && installedBy === deploymentId;
+  if (isOwn && resourceId !== undefined && IS_LOGICAL_ID.test(resourceId)) return resourceId;
+  const { reportedAs } = OBSERVED[kind];
+  const id = `${reportedAs}.${metadata.name}`;
+  if (IS_LOGICAL_ID.test(id)) return id;
+  return `${reportedAs}.${createHash("sha256").update(metadata.name).digest("hex")}`;
+}
+
+const IS_LOGICAL_ID = new RegExp(LOGICAL_ID);
+
 /** No API server has names that are none of these, unless it lies. */
 function isId(text: string, maxChars: number): boolean {
   return text.length <= maxChars && printableLine(text, maxChars) === text;
@@ -91,13 +110,24 @@ function refOf({ kind, metadata }: Pick<Workload, "kind" | "metadata">): Workloa
   return { namespace: metadata.namespace ?? "", kind, name: metadata.name };
 }
 
-/** What is told of an object. */
-export function observationOf(workload: Workload, related: Related, now: Date, lookups: Lookups): Observation {
+/**
+ * What is told of an object.
+ *
+ * @param deploymentId to which it is told
+ */
+export function observationOf(
+  workload: Workload,
+  related: Related,
+  now: Date,
+  lookups: Lookups,
+  deploymentId?: string,
+): Observation {
   const state = workload.stateOf({ ...related, now });
-  const row = rowOf(workload, state);
+  const logicalId = logicalIdOf(workload, deploymentId);
+  const row = rowOf(workload, state, logicalId);
   if (row.managedResourceId === null) return { row, heartbeat: undefined };
   const usage = lookups.usage.of(workload.metadata.namespace ?? "");
-  const found = { events: eventsOf(workload, state, related, lookups), usage };
+  const found = { events: eventsOf(workload, state, related, lookups), usage, logicalId };
   return { row, heartbeat: heartbeatOf(workload, state, related, now, found) };
 }
 
@@ -151,7 +181,7 @@ function heartbeatOf(
   state: State,
   related: Related,
   now: Date,
-  { events, usage }: Found,
+  { events, usage, logicalId }: Found,
 ): ResourceHeartbeat {
   const { kind, metadata, counts, conditions, observedGeneration } = workload;
   const resourceType = OBSERVED[kind].type;
@@ -169,6 +199,7 @@ function heartbeatOf(
     status,
     backend: "kubernetes" as const,
     ...ofType(kind),
+    logicalId,
     namespace: name(metadata.namespace) ?? "",
     name: nameOf(metadata.name),
     replicas: countsOf(counts),
@@ -233,7 +264,7 @@ function conditionOf({ type, status, reason, message, lastTransitionTime }: Work
   };
 }
 
-function rowOf(workload: Workload, { health, lifecycle, message }: State): ObservedResource {
+function rowOf(workload: Workload, { health, lifecycle, message }: State, logicalId: string): ObservedResource {
   const { kind, metadata, counts, images, facts } = workload;
   const ref = refOf(workload);
   const { type, beats } = OBSERVED[kind];
@@ -257,6 +288,7 @@ function rowOf(workload: Workload, { health, lifecycle, message }: State): Obser
     },
     labels: boundedMap(Object.entries(metadata.labels).slice(0, MAX_LABELS), MAX_MAP_BYTES),
     attributes: {
+      logicalId,
       ...(images.length > 0 && {
         images: images.slice(0, MAX_IMAGES).map((image) => imageName(image, MAX_FACT_BYTES)),
       }),

@@ -244,7 +244,7 @@ export class ResourceReports {
     }
     const seen = { workload: found, related: workloads.relatedTo(found), lookups };
     const { workload, related, lookups: asked } = withHiddenNames(ref, seen, names);
-    const observation = observationOf(workload, related, now, asked);
+    const observation = observationOf(workload, related, now, asked, memory.deploymentId);
     if (isSettled(workload, observation, related)) memory.unsettled.delete(key);
     else memory.unsettled.set(key, ref);
     const state = workloads.state(ref.namespace, ref.kind);
@@ -289,7 +289,7 @@ export class ResourceReports {
   #memoryOf(deploymentId: string): Memory {
     let memory = this.#memories.get(deploymentId);
     if (memory === undefined) {
-      memory = newMemory(this.#options.clock.monotonicMs());
+      memory = newMemory(deploymentId, this.#options.clock.monotonicMs());
       this.#memories.set(deploymentId, memory);
     }
     return memory;

@@ -127,9 +127,24 @@ const Workload = Strict({
   ),
 });
 
+/**
+ * A resource's id over all deployments: free of what a path would have to escape, and no longer than a Kubernetes name
+ * with its kind.
+ */
+export const LOGICAL_ID = "^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$";
+const logicalId = Type.String({
+  pattern: LOGICAL_ID,
+  description: "The resource's id in the stack; of what no release of this deployment installed, its kind and name.",
+});
+
 /** Other reporters may send more keys; the platform keeps and shows them as they came. */
 const kubernetes = <const P extends TProperties>(properties: P) =>
-  Type.Object({ status: ResourceStatus, backend: Type.Literal("kubernetes"), ...properties });
+  Type.Object({
+    status: ResourceStatus,
+    backend: Type.Literal("kubernetes"),
+    logicalId: Maybe(logicalId),
+    ...properties,
+  });
 const workloadFields = {
   namespace: line,
   name: line,

@@ -53,7 +53,7 @@ const condition = {
 
 const summary = {
   resourceType: Type.String(),
-  resourceId: Type.String(),
+  resourceId: Type.String({ description: "The same in each deployment (§11.7)." }),
   name: Type.String({ description: "The first 253 characters." }),
   ...condition,
   deploymentCount: Type.Integer({ minimum: 0 }),
@@ -72,6 +72,7 @@ export type ResourceSummary = Static<typeof ResourceSummary>;
 /** One resource of one deployment: reported by its runtime, or seen by an observer. */
 export const DeployedResource = Strict({
   ...summary,
+  objectId: Type.String({ description: "Of the one object: several of a deployment may be of one `resourceId`." }),
   namespace: Nullable(Type.String({ description: "Where the reporter tells one." })),
   source: Words(["managed", "observed"]),
   deploymentId: DeploymentId,
@@ -117,7 +118,7 @@ export type HeartbeatView = Static<typeof HeartbeatView>;
 
 export const ResourceDetail = Strict({
   ...inDeployment,
-  observedAt: Type.Optional(Timestamp),
+  observedAt: { ...Timestamp, description: "Of what was never reported: since when the deployment could have." },
   desiredImage: Nullable(Type.String({ description: "From the current release's stack." })),
 });
 export type ResourceDetail = Static<typeof ResourceDetail>;
@@ -139,7 +140,7 @@ const resourceType = Words(LISTED_RESOURCE_TYPES);
 const resourceId = Type.String({ minLength: 1, maxLength: 512 });
 const named = Type.String({
   ...{ minLength: 1, maxLength: 512 },
-  description: "Only what has this `resourceId` or `name`, or, with a namespace before it, `shop/api`.",
+  description: "Only what has this `resourceId`, `objectId` or `name`, or, with a namespace before it, `shop/api`.",
 });
 const truncated = Type.Optional(
   Type.Literal(true, {

@@ -3,7 +3,15 @@ import { type DeployedResource, MAX_RESOURCE_ROWS } from "../../../contract/reso
 import { FollowedRows } from "./followed-rows.ts";
 
 const row = (resourceId: string, health: "healthy" | "unhealthy" = "healthy"): DeployedResource => ({
-  ...{ resourceId, resourceType: "container", name: resourceId, namespace: "shop", backend: "kubernetes", health },
+  ...{
+    resourceId,
+    objectId: resourceId,
+    resourceType: "container",
+    name: resourceId,
+    namespace: "shop",
+    backend: "kubernetes",
+    health,
+  },
   ...{ controllerPlatform: "kubernetes", lifecycle: "running", message: null, partial: false, providerStale: false },
   ...{ platformStale: false, staleSince: null, desiredCount: 1, currentCount: 1, readyCount: 1, deploymentCount: 1 },
   ...{ attentionCount: health === "healthy" ? 0 : 1, lastObservedAt: "2026-01-01T00:00:00.000Z", source: "observed" },

@@ -87,8 +87,8 @@ export class FollowedRows {
   }
 }
 
-export function keyOf({ deploymentId, resourceType, resourceId, source }: DeployedResource): string {
-  return JSON.stringify([deploymentId, resourceType, resourceId, source]);
+export function keyOf({ deploymentId, resourceType, objectId, source }: DeployedResource): string {
+  return JSON.stringify([deploymentId, resourceType, objectId, source]);
 }
 
 function contentOf(row: DeployedResource | undefined): string {

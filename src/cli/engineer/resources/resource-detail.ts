@@ -101,7 +101,7 @@ async function lookUp(
   }
   const deploymentId = isId(deployment) ? deployment : await deploymentNamed(deployment, query, call, signal);
   const row = await rowNamed(wanted, { ...query, deploymentId }, call, signal);
-  return types.includes(row.resourceType) ? detail(row.resourceType, deploymentId, row.resourceId) : row;
+  return types.includes(row.resourceType) ? detail(row.resourceType, deploymentId, row.objectId) : row;
 }
 
 function isId(deployment: string): boolean {
@@ -124,12 +124,12 @@ async function rowNamed(
   const query = { ...filters, ...(type !== undefined && { resourceType: type }), name: resource };
   const answer = await call("resources", "list", { params: {}, query, body: undefined }, signal);
   const { resources } = answer as { resources: readonly DeployedResource[] };
-  const byId = resources.filter(({ resourceId }) => resourceId === resource);
+  const byId = resources.filter(({ resourceId, objectId }) => resourceId === resource || objectId === resource);
   const byName = resources.filter(
     ({ name, namespace }) => name === resource || (namespace !== null && `${namespace}/${name}` === resource),
   );
   return only(byId.length > 0 ? byId : byName, "resource", resource, (row) =>
-    [row.resourceType, row.resourceId, row.namespace ?? "-"].join("  "),
+    [row.resourceType, row.objectId, row.namespace ?? "-"].join("  "),
   );
 }
 

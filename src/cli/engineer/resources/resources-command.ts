@@ -143,7 +143,7 @@ async function follow(
   const table = new Table(COLUMNS);
   const followed = new FollowedRows();
   const ask = async (row: DeployedResource): Promise<DeployedResource | undefined> => {
-    const query = { ...values.query, deploymentId: row.deploymentId, name: row.resourceId };
+    const query = { ...values.query, deploymentId: row.deploymentId, name: row.objectId };
     const answer = call("resources", "list", { ...values, query }, signal) as Promise<Answer>;
     const { resources } = await answer.catch((error: unknown) => {
       // Its deployment is deleted.

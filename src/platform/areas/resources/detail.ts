@@ -14,7 +14,7 @@ import { judged, shown } from "../../kernel/tenancy/stored-error.ts";
 import { getDeployment } from "../deployments/read/get.ts";
 import type { VisibleDeployment } from "../deployments/read/store.ts";
 import { reachOf } from "./reach.ts";
-import { listByDeployment, type Report } from "./store.ts";
+import { findReport, type Report } from "./store.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now">;
 type Answer = Static<(typeof resourceRoutes)["get"]["response"]>;
@@ -33,12 +33,12 @@ export async function resourceDetail(call: Context, key: Key, projectRef: string
   if (elsewhere || deployment.status === "deleted") throw notFound("deployment");
   const filters = { project: deployment.project_id, deploymentId: deployment.id };
   const reach = { ...(await reachOf(call, filters, key.resourceType)), resourceId: key.resourceId };
-  const [report] = await listByDeployment(call.db, reach, 1);
+  const report = await findReport(call.db, reach);
+  const resourceId = report?.resource_id ?? key.resourceId;
   const stack = await stackOf(call, deployment);
-  const described = stack[key.resourceId];
+  const described = stack[resourceId];
   const typeInStack =
-    (deployment.stack_state && judged(deployment.stack_state).resources[key.resourceId]?.type) ??
-    textOf(described, "type");
+    (deployment.stack_state && judged(deployment.stack_state).resources[resourceId]?.type) ?? textOf(described, "type");
   if (report === undefined && typeInStack !== key.resourceType) throw notFound("resource");
   const desiredImage = textOf(described, "image") ?? null;
   const named = {
@@ -47,13 +47,13 @@ export async function resourceDetail(call: Context, key: Key, projectRef: string
     deploymentGroupId: deployment.deployment_group_id,
     deploymentGroupName: deployment.group_name,
     resourceType: key.resourceType,
-    resourceId: key.resourceId,
+    resourceId,
     desiredImage,
   };
   if (report === undefined) {
-    const { deploymentId, resourceId, resourceType } = key;
+    const { deploymentId, resourceType } = key;
     return {
-      deployment: { ...named, ...unreported(deployment) },
+      deployment: { ...named, ...unreported(deployment, call.now) },
       heartbeat: { status: "missing", deploymentId, resourceId, resourceType },
     };
   }
@@ -95,7 +95,9 @@ type Reported = Omit<
   | "desiredImage"
 >;
 
-function unreported({ platform }: VisibleDeployment): Reported {
+/** Nothing was heard of it since the deployment was made. */
+function unreported({ platform, created_at: since }: VisibleDeployment, now: Date): Reported {
+  const platformStale = now.getTime() - since.getTime() > STALE_AFTER_MS;
   return {
     backend: platform === "machines" ? "managed" : platform,
     controllerPlatform: platform,
@@ -104,11 +106,12 @@ function unreported({ platform }: VisibleDeployment): Reported {
     message: null,
     partial: false,
     providerStale: false,
-    platformStale: false,
-    staleSince: null,
+    platformStale,
+    staleSince: platformStale ? since.toISOString() : null,
     desiredCount: null,
     currentCount: null,
     readyCount: null,
+    observedAt: since.toISOString(),
   };
 }
 
@@ -152,7 +155,7 @@ async function heartbeatOf({ db, principal }: Context, report: Report): Promise<
     .select("body")
     .where("deployment_id", "=", report.deployment_id)
     .where("resource_type", "=", report.resource_type)
-    .where("resource_id", "=", report.resource_id)
+    .where("resource_id", "=", report.object_id)
     .executeTakeFirstOrThrow();
   return shown(body, principal);
 }
@@ -163,22 +166,47 @@ async function observedOf({ db, principal }: Context, report: Report): Promise<R
     .selectFrom("live_inventory")
     .select("body")
     .where("deployment_id", "=", report.deployment_id)
-    .where("raw_identity", "=", report.resource_id)
+    .where("raw_identity", "=", report.object_id)
     .where("observed_at", "=", report.observed_at)
     .limit(1)
     .executeTakeFirstOrThrow();
   const body = shown(row.body, principal);
-  const { resource_id: resourceId, resource_type: resourceType, backend, controllerPlatform } = report;
+  const { object_id: resourceId, resource_type: resourceType, backend, controllerPlatform } = report;
   const observedAt = report.observed_at.toISOString();
-  const data = { resourceType, data: { ...shownOf(body), status: statusOf(body) } };
+  const data = {
+    resourceType,
+    data: { ...ofType(resourceType, backend, body), ...shownOf(body), status: statusOf(body) },
+  };
   return { resourceId, resourceType, backend, controllerPlatform, observedAt, data, raw: body.raw ?? [] };
 }
 
+const NOT_COLLECTED = {
+  reason: "collection-failed",
+  severity: "info",
+  source: "inventory",
+  message: "only the inventory has this resource: its pods and events were not collected",
+} as const;
+
+/** What a heartbeat of the type has, as far as the inventory knows it. */
+function ofType(resourceType: string, backend: string, { providerKind, namespace, counts }: ObservedResource): object {
+  const common = { backend, namespace: namespace ?? "", replicas: counts ?? {}, pods: [], events: [] };
+  if (resourceType === "container") return { ...common, workloadKind: WORKLOADS[providerKind] ?? "deployment" };
+  if (resourceType === "worker") return { ...common, triggerCount: providerKind === "CronJob" ? 1 : 0 };
+  return resourceType === "daemon" ? { ...common, commandSupported: false } : { backend };
+}
+
+const WORKLOADS: Readonly<Record<string, string>> = {
+  ...{ Deployment: "deployment", StatefulSet: "statefulSet", DaemonSet: "daemonSet" },
+  ...{ ReplicaSet: "replicaSet", Pod: "pod" },
+};
+
 function statusOf({ health, lifecycle, message, partial, providerStale, collectionIssues }: ObservedResource) {
   const stale = providerStale;
-  return { health, lifecycle, message: message ?? null, partial, stale, collectionIssues: collectionIssues ?? [] };
+  const issues = [...(collectionIssues ?? []), NOT_COLLECTED];
+  return { health, lifecycle, message: message ?? null, partial, stale, collectionIssues: issues };
 }
 
 function shownOf({ displayName, providerKind, namespace, region, version, labels, attributes }: ObservedResource) {
-  return { name: displayName, providerKind, namespace, region, version, labels, attributes };
+  const optional = { ...(namespace != null && { namespace }), region, version, labels, attributes };
+  return { name: displayName, providerKind, ...optional };
 }

@@ -7,7 +7,7 @@ import type { Reach } from "./store.ts";
 type Context = Pick<Call, "db" | "now" | "principal" | "ifNoneMatch">;
 
 /** To be raised when an answer gets another form from the same rows. */
-const FORM = 3;
+const FORM = 4;
 
 /**
  * Names a list of resources by its ETag (§11.2): who reads it, which deployments are in it, the version of each one's

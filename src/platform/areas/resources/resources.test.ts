@@ -1,8 +1,17 @@
 import { sql } from "kysely";
+import Type from "typebox";
+import { Errors } from "typebox/value";
 import { expect, it } from "vitest";
+import { KUBERNETES_DATA } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Answer } from "../../testing/harness.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
+import { release, STACK } from "../releases/testing/releases.ts";
+
+const WEB = {
+  config: { id: "web", type: "container", image: "registry.example.com/web:2" },
+  ...{ dependencies: [], lifecycle: "live" },
+};
 
 interface Told {
   readonly health?: string;
@@ -188,6 +197,102 @@ onEachDatabase("resources", (world) => {
     });
   });
 
+  const logical = (resourceId: string, logicalId: unknown, told: Told & { namespace?: string } = {}) => {
+    const plain = heartbeat(resourceId, told);
+    const data = { ...plain.data.data, name: "api", namespace: told.namespace ?? "shop", logicalId };
+    return { ...plain, data: { ...plain.data, data } };
+  };
+
+  it("one service of several customers is one resource, wherever each has it", async () => {
+    const site = await newSite(world);
+    const [one, two] = [await site.deploy("one"), await site.deploy("two")];
+    const made = await release(site, { stack: { kubernetes: { ...STACK, resources: { web: WEB } } } });
+    const currentRelease = { releaseId: made };
+    for (const [id, namespace] of [
+      [one, "shop"],
+      [two, "boutique"],
+    ] as const) {
+      const resourceHeartbeats = [logical(`deployment.${namespace}.api`, "web", { namespace })];
+      expect((await site.report(id, "running", { resourceHeartbeats }, { currentRelease })).status).toBe(200);
+    }
+    expect((await read(site, "/container")).body.resources).toMatchObject([
+      { resourceId: "web", name: "api", deploymentCount: 2, desiredCount: 4 },
+    ]);
+    expect((await read(site, "/container/web/deployments")).body.deployments).toMatchObject([
+      { deploymentId: one, resourceId: "web" },
+      { deploymentId: two, resourceId: "web" },
+    ]);
+    expect((await read(site, "", { name: "web" })).body.resources).toMatchObject([
+      { resourceId: "web", objectId: "deployment.shop.api" },
+      { resourceId: "web", objectId: "deployment.boutique.api" },
+    ]);
+    const detail = (await read(site, `/container/deployments/${two}/web`)).body;
+    expect(detail.deployment).toMatchObject({ resourceId: "web", desiredImage: WEB.config.image });
+    expect(detail.heartbeat).toMatchObject({
+      status: "available",
+      heartbeat: { data: { data: { namespace: "boutique" } } },
+    });
+    const other = await newSite(world);
+    expect((await read(other, "/container")).body.resources).toEqual([]);
+  });
+
+  it("of two objects of one resource both are listed, and the worst is shown for both", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    await report(site, id, {
+      resourceHeartbeats: [
+        logical("deployment.a.api", "deployment.api", { namespace: "a" }),
+        logical("deployment.b.api", "deployment.api", { namespace: "b", health: "degraded", ready: 1 }),
+      ],
+    });
+    expect((await read(site, "")).body.resources).toHaveLength(2);
+    const sum = { resourceId: "deployment.api", health: "degraded", desiredCount: 4, readyCount: 3 };
+    expect((await read(site, "/container")).body.resources).toMatchObject([{ ...sum, deploymentCount: 1 }]);
+    const { deployments } = (await read(site, "/container/deployment.api/deployments")).body;
+    expect(deployments).toMatchObject([{ ...sum, deploymentId: id }]);
+    const of = async (resource: string) =>
+      (await read(site, `/container/deployments/${id}/${resource}`)).body.heartbeat.heartbeat.data.data.namespace;
+    expect(await of("deployment.api")).toBe("b");
+    expect(await of("deployment.a.api")).toBe("a");
+  });
+
+  it.each(["", "a/b", "a b", "../x", ".x", "é", "x".repeat(254), null])(
+    "an id that is none, %j, is not taken for one",
+    async (logicalId) => {
+      const site = await newSite(world);
+      const id = await site.deploy("shop");
+      const batch = inventory({ resourceTypeHint: "container", attributes: { logicalId } });
+      await report(site, id, {
+        resourceHeartbeats: [logical("deployment.shop.api", logicalId)],
+        observedInventoryBatches: [batch],
+      });
+      const ids = (await read(site, "")).body.resources.map(({ resourceId }: { resourceId: string }) => resourceId);
+      expect(ids.sort()).toEqual(["apps/v1:Deployment:shop:o0", "deployment.shop.api"]);
+    },
+  );
+
+  it.each(["container", "worker", "daemon"])(
+    "what only the inventory has of a %s is in the form of its heartbeat",
+    async (resourceTypeHint) => {
+      const site = await newSite(world);
+      const id = await site.deploy("shop");
+      const counts = { desired: 2, ready: 1 };
+      const more = { resourceTypeHint, namespace: "shop", counts, attributes: { logicalId: "api" } };
+      await report(site, id, {
+        observedInventoryBatches: [inventory(more, { ...more, namespace: null, counts: null })],
+      });
+      for (const name of ["o0", "o1"]) {
+        const raw = encodeURIComponent(`apps/v1:Deployment:shop:${name}`);
+        const { deployment, heartbeat: view } = (await read(site, `/${resourceTypeHint}/deployments/${id}/${raw}`))
+          .body;
+        expect(deployment.resourceId).toBe("api");
+        const { data } = view.heartbeat.data;
+        expect([...Errors(KUBERNETES_DATA[resourceTypeHint] ?? Type.Never(), data)]).toEqual([]);
+        expect(data.status.collectionIssues).toMatchObject([{ source: "inventory" }]);
+      }
+    },
+  );
+
   it("an observed resource has its detail under its raw identity", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");
@@ -203,12 +308,13 @@ onEachDatabase("resources", (world) => {
   it("what only the stack knows is missing, and what nobody knows is not found", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");
+    const since = (await site.call("GET", `/v1/deployments/${id}`)).body.createdAt;
     const resources = { api: { type: "container", status: "pending", config: {} } };
     const stackState = { platform: "kubernetes", resourcePrefix: "p", resources };
     expect((await site.report(id, "running", {}, { stackState })).status).toBe(200);
     const detail = (await read(site, `/container/deployments/${id}/api`)).body;
     expect(detail).toMatchObject({
-      deployment: { health: "unknown", backend: "kubernetes" },
+      deployment: { health: "unknown", backend: "kubernetes", platformStale: false, observedAt: since },
       heartbeat: { status: "missing", deploymentId: id, resourceId: "api", resourceType: "container" },
     });
     expect((await read(site, `/worker/deployments/${id}/api`)).status).toBe(404);

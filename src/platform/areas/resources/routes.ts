@@ -17,6 +17,7 @@ import {
   listAggregates,
   listByDeployment,
   listReports,
+  type Merged,
   type Reach,
   type Report,
 } from "./store.ts";
@@ -79,7 +80,7 @@ function filled<Row, Item extends { message: string | null }>(
 }
 
 type Listed = Pick<DeployedResource, "resourceType" | "resourceId" | "name" | "attentionCount"> &
-  Partial<Pick<DeployedResource, "deploymentId">>;
+  Partial<Pick<DeployedResource, "deploymentId" | "objectId">>;
 
 function inListOrder(a: Listed, b: Listed): number {
   return (
@@ -87,7 +88,8 @@ function inListOrder(a: Listed, b: Listed): number {
     byText(a.resourceType, b.resourceType) ||
     byText(a.name, b.name) ||
     byText(a.deploymentId ?? "", b.deploymentId ?? "") ||
-    byText(a.resourceId, b.resourceId)
+    byText(a.resourceId, b.resourceId) ||
+    byText(a.objectId ?? "", b.objectId ?? "")
   );
 }
 
@@ -108,7 +110,7 @@ async function notAllOf(call: Call<Routes["list"]>, reach: Reach, shown: readonl
   return all.filter(({ shownCount, totalCount }) => shownCount < totalCount).slice(0, MAX_RESOURCE_ROWS);
 }
 
-function conditionOf(row: Report | Aggregate) {
+function conditionOf(row: Merged | Aggregate) {
   return {
     backend: row.backend,
     controllerPlatform: row.controllerPlatform,
@@ -129,6 +131,7 @@ function toDeployed(row: Report): DeployedResource {
   return {
     resourceType: row.resource_type,
     resourceId: row.resource_id,
+    objectId: row.object_id,
     name: row.name,
     namespace: row.namespace,
     ...conditionOf(row),
@@ -155,11 +158,11 @@ function toSummary(row: Aggregate): ResourceSummary {
     ...conditionOf(row),
     deploymentCount: row.deployment_count,
     attentionCount: row.attention_count,
-    lastObservedAt: row.last_observed_at.toISOString(),
+    lastObservedAt: row.observed_at.toISOString(),
   };
 }
 
-function toInDeployment(row: Report): ResourceInDeployment {
+function toInDeployment(row: Merged): ResourceInDeployment {
   return {
     deploymentId: row.deployment_id,
     deploymentName: row.deployment_name,

@@ -1,5 +1,5 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
-import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
+import { LOGICAL_ID, STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { DeployedResource } from "../../../contract/resources/resources.ts";
 import type { Db } from "../../database/db.ts";
 
@@ -13,6 +13,8 @@ export interface Report extends Words {
   readonly group_name: string;
   readonly resource_type: string;
   readonly resource_id: string;
+  /** By which the reporter knows it: unique in its deployment and type. */
+  readonly object_id: string;
   readonly name: string;
   readonly namespace: string | null;
   readonly message: string | null;
@@ -48,14 +50,21 @@ export interface Aggregate extends Omit<Words, "source"> {
   readonly attention_count: number;
   /** Of the report that was not read for the longest time. */
   readonly stale_since: Date | null;
-  readonly last_observed_at: Date;
+  readonly observed_at: Date;
   readonly next_stale: Date | null;
 }
+
+/** One resource in one deployment, which several objects may be. */
+export type Merged = Omit<
+  Report,
+  "source" | "object_id" | "name" | "namespace" | "next_stale" | "raw_kind" | "managed_resource_id"
+>;
 
 export interface Reach {
   /** Condition over `d`, `deployments`: the caller's tenancy and filters. */
   readonly within: Expression<SqlBool>;
   readonly resourceType?: string | undefined;
+  /** The id over all deployments, or an object's. */
   readonly resourceId?: string | undefined;
   /** The id or the name as a list shows it, also as `namespace/name`. */
   readonly name?: string | undefined;
@@ -81,8 +90,9 @@ const UNTYPED = "unknown";
 function reports({ within, resourceType, resourceId, name, now }: Reach): RawBuilder<Report> {
   const freshSince = new Date(now.getTime() - STALE_AFTER_MS);
   const ofType = resourceType === undefined ? sql`true` : sql`r.resource_type = ${resourceType}`;
-  const ofId = resourceId === undefined ? sql`true` : sql`r.resource_id = ${resourceId}`;
-  const named = name === undefined ? sql`true` : sql`${name} in (r.resource_id, r.name, r.namespace || '/' || r.name)`;
+  const ofId = resourceId === undefined ? sql`true` : sql`${resourceId} in (r.resource_id, r.object_id)`;
+  const named =
+    name === undefined ? sql`true` : sql`${name} in (r.resource_id, r.object_id, r.name, r.namespace || '/' || r.name)`;
   return sql`
     select r.*, r.observed_at < ${freshSince} as platform_stale,
       (r.health in ('degraded', 'unhealthy') or r.lifecycle = 'failed' or r.provider_stale
@@ -90,7 +100,9 @@ function reports({ within, resourceType, resourceId, name, now }: Reach): RawBui
       case when r.provider_stale or r.observed_at < ${freshSince} then r.observed_at end as stale_since
     from (
       select d.id as deployment_id, d.name as deployment_name, g.id as group_id, g.name as group_name,
-        'managed' as source, h.resource_type, h.resource_id,
+        'managed' as source, h.resource_type,
+        ${logicalId(sql`h.body #>> '{data,data,logicalId}'`, sql`h.resource_id`)} as resource_id,
+        h.resource_id as object_id,
         ${cut(sql`coalesce(h.body #>> '{data,data,name}', h.resource_id)`, MAX_NAME)} as name,
         ${cut(sql`h.body #>> '{data,data,namespace}'`, MAX_NAME)} as namespace,
         h.body ->> 'backend' as backend, h.body ->> 'controllerPlatform' as "controllerPlatform",
@@ -107,7 +119,8 @@ function reports({ within, resourceType, resourceId, name, now }: Reach): RawBui
       where d.status <> 'deleted' and ${within}
       union all
       select d.id, d.name, g.id, g.name, 'observed', coalesce(i.body ->> 'resourceTypeHint', ${UNTYPED}),
-        i.raw_identity, ${cut(sql`i.body ->> 'displayName'`, MAX_NAME)},
+        ${logicalId(sql`i.body #>> '{attributes,logicalId}'`, sql`i.raw_identity`)}, i.raw_identity,
+        ${cut(sql`i.body ->> 'displayName'`, MAX_NAME)},
         ${cut(sql`i.body ->> 'namespace'`, MAX_NAME)}, i.backend, i.controller_platform, i.body ->> 'health',
         i.body ->> 'lifecycle', ${cut(sql`i.body ->> 'message'`, MAX_MESSAGE)}, (i.body ->> 'partial')::boolean,
         (i.body ->> 'providerStale')::boolean, ${countAt(sql`i.body`, "counts,desired")},
@@ -123,6 +136,11 @@ function reports({ within, resourceType, resourceId, name, now }: Reach): RawBui
         )
     ) r
     where ${ofType} and ${ofId} and ${named}`;
+}
+
+/** What the reporter says it is over all deployments, where that is an id; else its own id of the object. */
+function logicalId(said: RawBuilder<unknown>, otherwise: RawBuilder<unknown>): RawBuilder<string> {
+  return sql`case when ${said} ~ ${sql.lit(LOGICAL_ID)} then ${said} else ${otherwise} end`;
 }
 
 /** Counts from `replicas`, else `nodeCounts`, else `podCounts`. */
@@ -184,13 +202,41 @@ export async function countReports(
   return rows;
 }
 
-/** The reports of one resource, by deployment. */
-export async function listByDeployment(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
+/** How much a report's word counts: that of a stale one not at all. */
+const RANK = sql`case when platform_stale then 0 else
+  case health when 'unhealthy' then 4 when 'degraded' then 3 when 'unknown' then 2 else 1 end end`;
+
+/** What several reports say together, beside the words of the worst. */
+const TOGETHER = sql`bool_or(partial) as partial, bool_or(provider_stale) as provider_stale,
+  bool_or(platform_stale) as platform_stale, bool_or(attention) as attention,
+  ${summed("desired")} as desired, ${summed("current")} as current, ${summed("ready")} as ready,
+  max(observed_at) as observed_at, min(stale_since) as stale_since`;
+
+/** One resource, a row for each deployment: what is of one id there is judged as in `listAggregates`. */
+export async function listByDeployment(db: Db, reach: Reach, limit: number): Promise<readonly Merged[]> {
+  const { rows } = await sql<Merged>`
+    with ranked as (select a.*, ${RANK} as rank from (${reports(reach)}) a
+    ), worst as (
+      select distinct on (deployment_id) * from ranked
+      order by deployment_id, rank desc, observed_at desc, object_id
+    ), sums as (
+      select deployment_id, ${TOGETHER} from ranked group by deployment_id
+    )
+    select s.*, w.deployment_name, w.group_id, w.group_name, w.resource_type, w.resource_id, w.backend,
+      w."controllerPlatform", w.lifecycle, w.message, case when w.rank = 0 then 'unknown' else w.health end as health
+    from sums s join worst w using (deployment_id)
+    order by w.deployment_name, deployment_id limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** One object with the id, else of the objects of the resource the one that is worst off. */
+export async function findReport(db: Db, reach: Reach & { readonly resourceId: string }): Promise<Report | undefined> {
   const { rows } = await sql<Report>`
-    select a.*, null as next_stale from (${reports(reach)}) a order by deployment_name, deployment_id, source limit ${limit}`.execute(
+    select a.*, null as next_stale from (${reports(reach)}) a
+    order by object_id = ${reach.resourceId} desc, ${RANK} desc, observed_at desc, object_id, source limit 1`.execute(
     db,
   );
-  return rows;
+  return rows[0];
 }
 
 /**
@@ -199,19 +245,14 @@ export async function listByDeployment(db: Db, reach: Reach, limit: number): Pro
  */
 export async function listAggregates(db: Db, reach: Reach, limit: number): Promise<readonly Aggregate[]> {
   const { rows } = await sql<Aggregate>`
-    with ranked as (
-      select a.*, case when platform_stale then 0 else
-        case health when 'unhealthy' then 4 when 'degraded' then 3 when 'unknown' then 2 else 1 end end as rank
-      from (${numbered(reach)}) a
+    with ranked as (select a.*, ${RANK} as rank from (${numbered(reach)}) a
     ), worst as (
       select distinct on (resource_type, resource_id) * from ranked
       order by resource_type, resource_id, rank desc, observed_at desc, deployment_id
     ), sums as (
       select resource_type, resource_id, count(distinct deployment_id) as deployment_count,
         count(distinct deployment_id) filter (where attention) as attention_count,
-        bool_or(partial) as partial, bool_or(provider_stale) as provider_stale, bool_or(platform_stale) as platform_stale,
-        ${summed("desired")} as desired, ${summed("current")} as current, ${summed("ready")} as ready,
-        max(observed_at) as last_observed_at, min(stale_since) as stale_since, min(nth) as turn
+        ${TOGETHER}, min(nth) as turn
       from ranked group by resource_type, resource_id
     )
     select s.*, (select ${NEXT_STALE} from ranked) as next_stale, w.name, w.backend, w."controllerPlatform", w.lifecycle, w.message,
