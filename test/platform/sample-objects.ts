@@ -31,7 +31,7 @@ const POD = { namespace: "shop", pod: "web-0" };
 export async function createSamples(admin: Client, baseUrl: string, signal: AbortSignal): Promise<SampleObjects> {
   const me = await admin.whoami.get({}, signal);
   const setup = await admin.managers.create(
-    { body: { name: "manager", cloud: "aws", region: "here", shared: true } },
+    { body: { name: "manager", cloud: "aws", region: "eu-west-1", shared: true } },
     signal,
   );
   const manager = setup.managerId;

@@ -69,16 +69,18 @@ const ChartValues = Strict({
 });
 export type ChartValues = Static<typeof ChartValues>;
 
+const known = Type.String({ description: "Empty until the package is ready." });
+
 /**
- * A package type is absent when the project has it switched off or no package of it was built. A field is absent while
- * its value is not known.
+ * A package type is absent when the project has it switched off or no package of it was queued. `outputs` and `error` are
+ * there when there are some, and all else always: the answer is polled until the packages are ready.
  */
 const Packages = Strict({
   ready: Type.Boolean({ description: "All that the allowed setup methods need is built." }),
   cli: Type.Optional(
     Strict({
       ...build,
-      commandName: Type.Optional(text),
+      commandName: text,
       outputs: Type.Optional(cli),
       installScripts: Type.Optional(Strict({ windows: text, mac: text, linux: text })),
     }),
@@ -88,7 +90,7 @@ const Packages = Strict({
       ...build,
       outputs: Type.Optional(cloudformation),
       mode: Words(["auto", "outputs"]),
-      launchUrl: Type.Optional(text),
+      launchUrl: Type.String({ description: "Where the stack is created; until it can be, the link's own page." }),
       outputsSchema: Type.Optional(FreeMap),
     }),
   ),
@@ -96,9 +98,9 @@ const Packages = Strict({
     Strict({
       ...build,
       outputs: Type.Optional(terraform),
-      providerSource: Type.Optional(text),
+      providerSource: known,
       moduleSources: Type.Record(text, text),
-      moduleVersion: Type.Optional(text),
+      moduleVersion: text,
       managerUrls: Type.Record(text, text),
     }),
   ),
@@ -106,9 +108,9 @@ const Packages = Strict({
     Strict({
       ...build,
       outputs: Type.Optional(helm),
-      chartRef: Type.Optional(text),
-      managerFetchExample: Type.Optional(text),
-      localImportExample: Type.Optional(text),
+      chartRef: known,
+      managerFetchExample: known,
+      localImportExample: known,
     }),
   ),
   operatorImage: Type.Optional(

@@ -88,7 +88,10 @@ export const packageRoutes = routes({
     roles: WRITERS,
     body: Strict({ project: ProjectRef }),
     success: 200,
-    response: Strict({ packagesCreated: Type.Integer({ minimum: 0 }) }),
+    response: Strict({
+      packagesCreated: Type.Integer({ minimum: 0 }),
+      reason: Type.Optional(Type.String({ description: "Why that is not every type, or none." })),
+    }),
     errors: ["NOT_FOUND"],
     repeat: "key",
   },

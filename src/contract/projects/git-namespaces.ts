@@ -2,9 +2,16 @@ import Type, { type Static } from "typebox";
 import { routes } from "../wire/route.ts";
 import { Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
 
-/** The one git host (§21). */
-const GIT_PROVIDERS = ["git-host"] as const;
+/** The one git host (§21), by either name. */
+const GIT_PROVIDERS = ["git-host", "github"] as const;
+export type GitProvider = (typeof GIT_PROVIDERS)[number];
 const provider = Words(GIT_PROVIDERS);
+
+/** Where a repository lies, in its own word: `git-host`, `github`, `gitlab`. An answer has what was sent. */
+export const GitHostName = Type.String({
+  pattern: "^[a-z][a-z0-9-]{0,31}$",
+  examples: ["git-host", "github", "gitlab"],
+});
 
 /** An owner of repositories on the git host: the user's own account, or a team that it belongs to. */
 export const GitNamespace = Strict({
@@ -34,7 +41,7 @@ export const gitNamespaceRoutes = routes({
     path: "/v1/user/git-namespaces",
     summary: "Lists the user's namespaces on the git host as they were last synced, the personal one first.",
     roles: ["user"],
-    query: Type.Object({ provider: Type.Optional(Type.Unsafe<"git-host">({ ...provider, default: "git-host" })) }),
+    query: Type.Object({ provider: Type.Optional(Type.Unsafe<GitProvider>({ ...provider, default: "git-host" })) }),
     success: 200,
     response: namespaces,
     errors: [],

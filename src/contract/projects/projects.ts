@@ -19,6 +19,7 @@ import {
   Words,
   WorkspaceId,
 } from "../wire/schema.ts";
+import { GitHostName } from "./git-namespaces.ts";
 
 const PROJECT_NAME = "^(?!prj[-_])[a-z0-9](-?[a-z0-9])*$";
 export const CAPABILITIES = ["deployments", "models", "keys", "buckets", "registry", "sandbox"] as const;
@@ -29,7 +30,7 @@ const word = HumanLine(1, 128);
 /** People type this name into a shell. */
 const typed = Type.String({ minLength: 1, maxLength: 128, pattern: TYPED_NAME });
 
-const GitRepository = Strict({ type: Type.Literal("git-host"), repo: Type.String({ minLength: 1, maxLength: 128 }) });
+const GitRepository = Strict({ type: GitHostName, repo: Type.String({ minLength: 1, maxLength: 128 }) });
 
 /** How the deployment portal looks; the defaults are the first value of each list but `density`'s `comfortable`. */
 const PortalAppearance = Strict({

@@ -1,11 +1,12 @@
 import Type, { type Static } from "typebox";
+import { GitHostName } from "../projects/git-namespaces.ts";
 import { Maybe, Nullable, Strict, Timestamp } from "../wire/schema.ts";
 
 const text = (maxLength: number) => Type.String({ maxLength });
 const commitSha = Type.String({ pattern: "^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$" });
 const uri = Type.String({ format: "uri", maxLength: 2048 });
 const provider = Strict({
-  type: Type.Literal("git-host"),
+  type: GitHostName,
   org: Type.String({ minLength: 1, maxLength: 256 }),
   repo: Type.String({ minLength: 1, maxLength: 256 }),
 });

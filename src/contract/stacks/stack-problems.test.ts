@@ -41,7 +41,14 @@ const FULL = {
     ...{ pool: "front", publicEndpoints: [{ name: "api" }] },
   },
   nightly: { type: "worker", image: "web@sha256:0", schedule: "15 3 * * MON-FRI" },
-  jobs: { type: "worker", image: "web", replicas: 3, triggers: [{ type: "queue", from: "orders" }] },
+  jobs: {
+    type: "worker",
+    image: "web",
+    replicas: 3,
+    cpu: { min: "0.5", desired: "2" },
+    memory: { min: "1Gi", desired: "2Gi" },
+    triggers: [{ type: "queue", from: "orders" }],
+  },
   log: { type: "daemon", image: "log", tolerations: [{ operator: "Exists" }] },
   raw: manifests(
     object("v1", "ConfigMap"),
@@ -62,7 +69,14 @@ describe("of a workload is refused", () => {
     ["no image", stackOf({ web: { type: "container" } }), "web.config.image is required"],
     ["an image with a space", container({ image: "a b" }), "web.config.image must match pattern"],
     ["replicas as text", container({ replicas: "3" }), "web.config.replicas must be integer"],
-    ["a number of cores", container({ cpu: 2 }), "web.config.cpu must be string"],
+    ["a number of cores", container({ cpu: 2 }), "web.config.cpu must be"],
+    ["a need without its least", container({ cpu: { desired: "1" } }), "web.config.cpu"],
+    ["a need with more", container({ memory: { min: "1Gi", desired: "1Gi", max: "2Gi" } }), "web.config.memory"],
+    [
+      "less than the least",
+      container({ cpu: { min: "1", desired: "500m" } }),
+      "web.config.cpu.desired is less than min",
+    ],
     ["memory in words", container({ memory: "2 GB" }), "web.config.memory must match pattern"],
     [
       "a misspelt field of a port",

@@ -12,7 +12,16 @@ const words = Type.Array(text(4096), { maxItems: 200 });
 export const ResourceId = Type.String({ maxLength: 52, pattern: `^${LABEL}$` });
 
 /** A Kubernetes quantity in one of the forms that machines are planned with (§8.3). */
-const Quantity = Type.String({ maxLength: 32, pattern: "^[0-9]{1,15}(\\.[0-9]{1,9})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$" });
+const QUANTITY = "^[0-9]{1,15}(\\.[0-9]{1,9})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$";
+const Quantity = Type.String({ maxLength: 32, pattern: QUANTITY });
+
+/** What one copy must have, and up to how much it may use; as text both are the same (§5.5). */
+const Need = Type.Unsafe<Need>({
+  type: ["string", "object"],
+  ...{ maxLength: 32, pattern: QUANTITY },
+  ...{ required: ["min", "desired"], properties: { min: Quantity, desired: Quantity }, additionalProperties: false },
+});
+export type Need = string | { readonly min: string; readonly desired: string };
 
 const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
 const seconds = Type.Integer({ minimum: 1, maximum: 3600 });
@@ -54,8 +63,8 @@ const Workload = {
   command: Type.Optional(words),
   args: Type.Optional(words),
   env: Type.Optional(Type.Array(Variable, { maxItems: 500 })),
-  cpu: Type.Optional(Quantity),
-  memory: Type.Optional(Quantity),
+  cpu: Type.Optional(Need),
+  memory: Type.Optional(Need),
   probes: Type.Optional(
     Strict({ readiness: Type.Optional(Probe), liveness: Type.Optional(Probe), startup: Type.Optional(Probe) }),
   ),

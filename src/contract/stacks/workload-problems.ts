@@ -1,3 +1,4 @@
+import { quantity } from "./quantity.ts";
 import type { StackProblem } from "./stack-problem.ts";
 import type { ContainerConfig, DaemonConfig, WorkerConfig } from "./workload-config.ts";
 
@@ -19,6 +20,7 @@ export function* workloadProblems(config: WorkloadConfig, path: string): Generat
   yield* probeProblems(config, path);
   yield* volumeProblems(config, path);
   yield* updateProblems(config, path);
+  yield* needProblems(config, path);
   if (config.type !== "daemon") yield* scaleProblems(config, path);
   if (config.type === "container") {
     const ports = config.ports ?? [];
@@ -62,6 +64,14 @@ function* volumeProblems({ type, volumes = [] }: WorkloadConfig, path: string): 
     const at = `${path}.volumes.${index}`;
     if (type !== "container") yield { path: `${at}.persistent`, message: `is not for a ${type}` };
     else if (size === undefined) yield { path: `${at}.size`, message: "is required of what is persistent" };
+  }
+}
+
+function* needProblems(config: WorkloadConfig, path: string): Generator<StackProblem> {
+  for (const name of ["cpu", "memory"] as const) {
+    const need = config[name];
+    if (typeof need !== "object" || (quantity(need.desired) ?? 0) >= (quantity(need.min) ?? 0)) continue;
+    yield { path: `${path}.${name}.desired`, message: "is less than min" };
   }
 }
 

@@ -3,7 +3,7 @@ import { routes } from "../wire/route.ts";
 import { HumanLine, HumanText, Nullable, Strict, Timestamp, UserId, Words } from "../wire/schema.ts";
 import { Membership } from "./workspaces.ts";
 
-/** Where the user heard of the platform. */
+/** Where the user heard of the platform: of the five kinds of sites also by the name of one. An answer has what was sent. */
 export const ACQUISITION_SOURCES = [
   "search",
   "friend-or-colleague",
@@ -14,6 +14,14 @@ export const ACQUISITION_SOURCES = [
   "professional-network",
   "news-aggregator",
   "forum",
+  "github",
+  "gitlab",
+  "twitter",
+  "x",
+  "linkedin",
+  "hackernews",
+  "hacker-news",
+  "reddit",
   "other",
 ] as const;
 

@@ -12,6 +12,7 @@ import { ALPHANUMERIC, randomText } from "../kernel/ids.ts";
 import { hashOf } from "../kernel/secret-hash.ts";
 import type { Scope } from "../kernel/tenancy/principal.ts";
 import { type RunningPlatform, type StartOptions, startPlatform } from "../server.ts";
+import { misread } from "./described/misread.ts";
 import { inMemory } from "./empty-database.ts";
 import { type Content, findPostgres } from "./postgres.ts";
 import { TestClock } from "./test-clock.ts";
@@ -224,7 +225,7 @@ export async function call(baseUrl: string, method: string, path: string, option
     ...(body !== undefined && { body }),
     ...(signal !== undefined && { signal }),
   });
-  return answerOf(response.status, response.headers, await response.text());
+  return legible(method, url, answerOf(response.status, response.headers, await response.text()));
 }
 
 async function callWithin(
@@ -247,7 +248,14 @@ async function callWithin(
   for (const [name, value] of Object.entries(response.headers)) {
     for (const one of [value].flat()) answered.append(name, String(one));
   }
-  return answerOf(response.statusCode, answered, response.payload);
+  return legible(method, url, answerOf(response.statusCode, answered, response.payload));
+}
+
+/** Whatever a test is about, a stranger's client could read the answer. @throws Error else */
+function legible(method: string, { pathname }: URL, answer: Answer): Answer {
+  const faults = misread(method, pathname, answer.status, answer.body);
+  if (faults.length === 0) return answer;
+  throw new Error(`not as the API is described: ${faults.join("; ")}\n${JSON.stringify(answer.body).slice(0, 4_000)}`);
 }
 
 function requestOf(baseUrl: string, path: string, { key, body, query = {}, headers = {} }: CallOptions) {

@@ -1,4 +1,4 @@
-import type { ContainerConfig, DaemonConfig, WorkerConfig } from "../../../contract/stacks/workload-config.ts";
+import type { ContainerConfig, DaemonConfig, Need, WorkerConfig } from "../../../contract/stacks/workload-config.ts";
 import type { Environment } from "./environment.ts";
 import { lastingLabels, type ReleaseIdentity } from "./release-labels.ts";
 
@@ -75,9 +75,21 @@ function containerPort({ port, protocol = "TCP" }: { readonly port: number; read
   return { containerPort: port, protocol };
 }
 
-/** Memory is a limit too, because what one takes is gone for the others; cpu is shared out again when it is short. */
-function resourcesOf(cpu: string | undefined, memory: string | undefined): object {
-  return { requests: { cpu, memory }, ...(memory !== undefined && { limits: { memory } }) };
+/**
+ * Memory is a limit too, because what one takes is gone for the others; cpu is shared out again when it is short, unless
+ * the stack says up to how much.
+ */
+function resourcesOf(cpu: Need | undefined, memory: Need | undefined): object {
+  const requests = { cpu: leastOf(cpu), memory: leastOf(memory) };
+  const limits = {
+    ...(typeof cpu === "object" && { cpu: cpu.desired }),
+    ...(memory !== undefined && { memory: typeof memory === "object" ? memory.desired : memory }),
+  };
+  return { requests, ...(Object.keys(limits).length > 0 && { limits }) };
+}
+
+function leastOf(need: Need | undefined): string | undefined {
+  return typeof need === "object" ? need.min : need;
 }
 
 function probeOf({ path, port, command, ...times }: Probe): object {

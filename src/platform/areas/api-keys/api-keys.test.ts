@@ -89,8 +89,17 @@ onEachDatabase("api keys", (world) => {
     const scope = { type: "workspace", role: "workspace.viewer" };
     const code = async (bearer: string, expiresAt: string | null) =>
       (await mint(bearer, scope, { expiresAt })).body.code;
-    expect(await code(minter.key, null)).toBe("PRIVILEGE_ESCALATION");
-    expect(await code(minter.key, at(60_001))).toBe("PRIVILEGE_ESCALATION");
+    for (const more of [{}, { expiresAt: null }]) {
+      const { keyInfo } = (await mint(minter.key, scope, more)).body;
+      expect(keyInfo.expiresAt).toBe(at(60_000));
+      const unending = { key: minter.key, body: { expiresAt: null } };
+      expect((await world.call("PATCH", `/v1/api-keys/${keyInfo.id}`, unending)).body).toMatchObject({
+        ...{ code: "PRIVILEGE_ESCALATION", hint: expect.stringContaining(at(60_000)) },
+      });
+    }
+    expect((await mint(minter.key, scope, { expiresAt: at(60_001) })).body).toMatchObject({
+      ...{ code: "PRIVILEGE_ESCALATION", hint: expect.stringContaining(at(60_000)) },
+    });
     expect(await code(minter.key, at(60_000))).toBeUndefined();
     expect(await code(await key("workspace.admin"), at(-1))).toBe("VALIDATION_ERROR");
   });

@@ -68,7 +68,7 @@ const MINTS: Readonly<Record<string, (by: Minter, expiresAt: string | undefined)
     by.call(await by.key("workspace.admin", workspace), "POST", "/v1/managers", {
       name: fresh(),
       cloud: "aws",
-      region: fresh(),
+      region: "eu-west-1",
     }),
   "POST /v1/managers/{id}/setup-token": async (by) => {
     const admin = await by.key("workspace.admin", workspace);
@@ -87,7 +87,7 @@ const MINTS: Readonly<Record<string, (by: Minter, expiresAt: string | undefined)
     return by.call(setupToken, "POST", `/v1/managers/${managerId}/bootstrap`);
   },
 };
-const setup = () => ({ name: fresh(), cloud: "aws", region: fresh() });
+const setup = () => ({ name: fresh(), cloud: "aws", region: "eu-west-1" });
 
 /** Routes that answer with a secret which is no key. */
 const NO_KEY = [

@@ -36,21 +36,31 @@ export async function createKey(call: Mints, request: KeyRequest) {
   return mintKey(call, { workspaceId, role, scope, description, expiresAt, createdByUser: createdByUser ?? null });
 }
 
-function escalation(message: string): PlatformError {
-  return new PlatformError("PRIVILEGE_ESCALATION", { message });
+function escalation(message: string, hint?: string): PlatformError {
+  return new PlatformError("PRIVILEGE_ESCALATION", { message, ...(hint !== undefined && { hint }) });
 }
 
 /**
- * @throws PRIVILEGE_ESCALATION when the key would expire after the caller's own; VALIDATION_ERROR for a time in the
- * past.
+ * For a new key. One for which no end is asked ends with the caller's own (`mintKey`).
+ * @throws PRIVILEGE_ESCALATION when it would expire after the caller's own; VALIDATION_ERROR for a time in the past.
  */
 export function checkExpiry(principal: Principal, expiresAt: Date | null, now: Date): void {
-  if (expiresAt !== null && expiresAt <= now)
-    throw invalid({ path: "body.expiresAt", message: "must be in the future" });
+  if (expiresAt === null) return;
+  if (expiresAt <= now) throw invalid({ path: "body.expiresAt", message: "must be in the future" });
   const own = principal.kind === "serviceAccount" ? principal.expiresAt : null;
-  if (own !== null && (expiresAt === null || expiresAt > own)) {
-    throw escalation("a key may not outlive the key that mints or changes it");
-  }
+  if (own !== null && expiresAt > own) throw outlives(own);
+}
+
+function outlives(own: Date): PlatformError {
+  const hint = `Leave expiresAt out, or let it be ${own.toISOString()} at the latest.`;
+  return escalation("a key may not outlive the key that mints or changes it", hint);
+}
+
+/** For a key that is there already: without an end it would outlive a caller that has one. */
+function checkNewExpiry(principal: Principal, expiresAt: Date | null, now: Date): void {
+  const own = principal.kind === "serviceAccount" ? principal.expiresAt : null;
+  if (expiresAt === null && own !== null) throw outlives(own);
+  checkExpiry(principal, expiresAt, now);
 }
 
 /** @throws NOT_FOUND unless the object belongs to the workspace; VALIDATION_ERROR unless the project owns it. */
@@ -106,7 +116,7 @@ export async function changeKey(call: Mints, id: string, change: KeyChange) {
     const to = change.enabled === undefined ? "changed" : change.enabled ? "enabled" : "disabled";
     throw invalidTransition("revoked", to, []);
   }
-  if (change.expiresAt !== undefined) checkExpiry(principal, change.expiresAt, now);
+  if (change.expiresAt !== undefined) checkNewExpiry(principal, change.expiresAt, now);
   if (change.setupConfig !== undefined && row.type !== "deployment-group") {
     const issues = [{ path: "body.deploymentSetupConfig", message: "belongs to deployment-group keys only" }];
     throw new PlatformError("SETUP_CONFIG_INVALID", { context: { issues } });

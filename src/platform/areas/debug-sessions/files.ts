@@ -9,7 +9,7 @@ import { isInvolved } from "./store.ts";
 /** The caller that reads a session, and where its files are stored. */
 export interface Reader {
   readonly db: Db;
-  readonly config: Pick<CallConfig, "objects">;
+  readonly config: Pick<CallConfig, "objects" | "baseUrl">;
   readonly budgets: Budgets;
   readonly principal: Principal;
   readonly now: Date;
@@ -55,12 +55,14 @@ export async function filesOf(row: DebugSessionRow, reader: Reader): Promise<Ses
   const expiresAt = last < soon ? last : soon;
   const writable = await writableFiles(row, reader);
   const readable = FILES.filter((name) => name === "audit" || isInvolved(row, principal));
+  // Both are addresses always (§6): of what the caller may not do, one that the platform serves to nobody.
+  const refused = `${reader.config.baseUrl}/v1/debug-sessions/${row.id}/not-signed`;
   const signed = FILES.map(async (name) => {
     const key = keyOf(row, name);
     const terms = { contentType: FILE_CONTENT_TYPE, now };
     const upload = { ...terms, expiresAt, maxBytes: MAX_FILE_BYTES, holder: principal.id };
-    const readUrl = readable.includes(name) ? await objects.downloadUrl(key, { ...terms, expiresAt: soon }) : "";
-    const writeUrl = writable.includes(name) ? await objects.uploadUrl(key, upload) : "";
+    const readUrl = readable.includes(name) ? await objects.downloadUrl(key, { ...terms, expiresAt: soon }) : refused;
+    const writeUrl = writable.includes(name) ? await objects.uploadUrl(key, upload) : refused;
     return [name, { readUrl, writeUrl }] as const;
   });
   try {

@@ -215,7 +215,14 @@ onEachDatabase("group tokens", (world) => {
     const path = `/v1/deployment-groups/${site.group.id}`;
     const body = { deploymentSetupConfig: { metadata: {}, policy: POLICY, environmentVariables: [] } };
     const key = short.body.apiKey;
-    expect((await world.call("POST", `${path}/tokens`, { key, body })).body.code).toBe("PRIVILEGE_ESCALATION");
+    const { token } = (await world.call("POST", `${path}/tokens`, { key, body })).body;
+    const keys = (await site.call("GET", "/v1/api-keys")).body.items;
+    expect(keys.find(({ keyPrefix }: { keyPrefix: string }) => token.startsWith(keyPrefix)).expiresAt).toBe(
+      short.body.keyInfo.expiresAt,
+    );
+    const later = new Date(Date.parse(short.body.keyInfo.expiresAt) + 1).toISOString();
+    const longer = await world.call("POST", `${path}/tokens`, { key, body: { ...body, expiresAt: later } });
+    expect(longer.body).toMatchObject({ code: "PRIVILEGE_ESCALATION", hint: expect.stringContaining("expiresAt") });
     const session = await world.call("POST", `${path}/first-party-session`, { key });
     expect(session.body.expiresAt).toBe(short.body.keyInfo.expiresAt);
   });

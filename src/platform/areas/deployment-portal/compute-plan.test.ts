@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Stack } from "../../../contract/deployments/stack.ts";
 import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
+import { quantity } from "../../../contract/stacks/quantity.ts";
 import { computePlan } from "./compute-plan.ts";
 import { MACHINES } from "./machines.ts";
-import { quantity } from "./workload.ts";
 
 const GIB = 1024 ** 3;
 const stackOf = (resources: Record<string, object>): Stack => ({

@@ -172,10 +172,21 @@ onEachDatabase(
       const key = await token(site);
       const { packages, readiness } = (await info(key)).body;
       expect(packages).toEqual({ ready: false });
-      const message = "helm is not built, operator-image is not built, cli is not built";
+      const message = expect.stringMatching(
+        /^helm is not built, operator-image is not built, cli is not built; .*packagesConfig, then rebuild$/,
+      );
       expect(readiness.checks).toContainEqual(
         expect.objectContaining({ code: "packages-ready", status: "failed", message }),
       );
+    });
+
+    it("of a link without items is for the deployment, and for nothing else", async () => {
+      const site = await newSite(world);
+      await release(site);
+      const key = await token(site);
+      const plain = (await info(key)).body;
+      expect((await info(key, { setupItem: "deployment" })).body.project).toEqual(plain.project);
+      expect((await info(key, { setupItem: "models" })).body.code).toBe("NOT_FOUND");
     });
 
     it("prints no line with a chart's address that a shell could read as more", async () => {
@@ -188,8 +199,7 @@ onEachDatabase(
         await build(site, "helm", { status: "ready", outputs: { type: "helm", chart, version: "1.0.0" } });
         const { helm } = (await info(key)).body.packages;
         expect(helm).toMatchObject({ status: "ready", outputs: { chart } });
-        expect(helm).not.toHaveProperty("managerFetchExample");
-        expect(helm).not.toHaveProperty("localImportExample");
+        expect(helm).toMatchObject({ managerFetchExample: "", localImportExample: "" });
       }
       const named = { packagesConfig: { helm: { enabled: true, chartName: "--kubeconfig", description: "" } } };
       expect((await configure(site, named)).body.code).toBe("VALIDATION_ERROR");

@@ -49,6 +49,7 @@ export async function deploymentInfo(call: PortalCall, query: Query): Promise<De
       ...(generated !== undefined && { generatedDomain: { domain: generated, isSystem: true } }),
     },
     packages: portalPackages(packages, missing.length === 0, {
+      page: `${call.config.portalUrl}/deploy`,
       managerUrls: managerUrls(managers),
       deploymentId: deployment?.id,
     }),
@@ -59,7 +60,7 @@ export async function deploymentInfo(call: PortalCall, query: Query): Promise<De
       setupItems: portalItems(setup.items, { deployments, sources, principal, now }),
       setupConfig: setupConfigOf(subject, setup, query.platform),
     }),
-    readiness: readiness(await factsOf(call, subject, query, { managers, unready: missing }), now),
+    readiness: readiness(await factsOf(call, subject, query, { managers, unready: missing, enabled }), now),
   };
 }
 
@@ -112,13 +113,16 @@ function setupConfigOf(
   };
 }
 
-type Seen = { readonly managers: readonly ServedPlatform[] } & Pick<Parameters<typeof readiness>[0], "unready">;
+type Seen = { readonly managers: readonly ServedPlatform[] } & Pick<
+  Parameters<typeof readiness>[0],
+  "unready" | "enabled"
+>;
 
 async function factsOf(
   { db, principal }: PortalCall,
   { platforms, release, group, maxDeployments }: Subject,
   { platform }: Query,
-  { managers, unready: missing }: Seen,
+  { managers, unready: missing, enabled }: Seen,
 ): Promise<Parameters<typeof readiness>[0]> {
   const allowed = platforms.filter((each) => platform === undefined || each === platform);
   const used = maxDeployments === undefined ? 0 : await countDeployments(db, group.id);
@@ -130,6 +134,7 @@ async function factsOf(
       .filter((each) => allowed.includes(each.platform))
       .map(({ heard, target }) => ({ heard, hasUrl: target.managerUrl !== undefined })),
     unready: missing,
+    enabled,
     placesLeft: maxDeployments === undefined ? undefined : maxDeployments - used,
     tokenExpiresAt: principal.kind === "serviceAccount" ? principal.expiresAt : null,
   };

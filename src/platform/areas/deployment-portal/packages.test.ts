@@ -3,6 +3,7 @@ import type { Package } from "../../../contract/packages/packages.ts";
 import { portalPackages } from "./packages.ts";
 
 const AT = "2026-01-01T00:00:00.000Z";
+const PAGE = "https://portal.example.com/deploy";
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const ARCHIVE = "https://platform.example.com/images/pkg_1/sig/operator-image-1.0.0.tar";
 const PLUGINS = { search: { version: "1.0.0", operations: { reindex: { enabled: true } } } };
@@ -45,7 +46,27 @@ const image = (name: string, more: object = {}): Package =>
     { type: "operator-image", image: name, digest: DIGEST, archive: ARCHIVE, plugins: PLUGINS, ...more },
   );
 const shown = (...packages: readonly Package[]) =>
-  portalPackages(packages, true, { managerUrls: {}, deploymentId: undefined });
+  portalPackages(packages, true, { page: PAGE, managerUrls: {}, deploymentId: undefined });
+
+describe("while a package is not ready, each field is there all the same", () => {
+  it.each(["pending", "building", "failed"] as const)("when it is %s", (status) => {
+    const waiting = (config: Package["config"]) => ({ ...packageOf(config, null), status });
+    const packages = shown(
+      waiting({ type: "helm", chartName: "shop", description: "" }),
+      waiting({ type: "cli", name: "shop", displayName: "Shop", binaryTargets: [] }),
+      waiting({ type: "terraform", displayName: null }),
+      waiting({ type: "cloudformation", displayName: null }),
+    );
+    const build = { status, version: "1.0.0" };
+    expect(packages).toEqual({
+      ready: true,
+      helm: { ...build, chartRef: "", managerFetchExample: "", localImportExample: "" },
+      cli: { ...build, commandName: "shop" },
+      terraform: { ...build, providerSource: "", moduleVersion: "1.0.0", moduleSources: {}, managerUrls: {} },
+      cloudformation: { ...build, mode: "auto", launchUrl: PAGE },
+    });
+  });
+});
 
 describe("the operator's image on a deployment link", () => {
   it("is pulled by the customer's lines, and no line switches a plugin on", () => {

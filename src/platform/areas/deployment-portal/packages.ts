@@ -64,6 +64,8 @@ export function unready(
 
 /** What the platform knows about the customer's installation. */
 export interface Installing {
+  /** Where people follow this link, in a browser. */
+  readonly page: string;
   /** Address of the manager by platform. */
   readonly managerUrls: Readonly<Record<string, string>>;
   /** Undefined: the customer's cluster cannot pull the operator's image from a registry that the platform knows. */
@@ -85,7 +87,7 @@ function partOf(row: Package, installing: Installing): Omit<PortalPackages, "rea
     case "cli":
       return { cli: cliPart(row, row.config.name) };
     case "cloudformation":
-      return { cloudformation: cloudformationPart(row) };
+      return { cloudformation: cloudformationPart(row, installing.page) };
     case "terraform":
       return { terraform: terraformPart(row, installing.managerUrls) };
     case "helm":
@@ -97,6 +99,12 @@ function partOf(row: Package, installing: Installing): Omit<PortalPackages, "rea
       return {};
   }
 }
+
+/**
+ * What is known only of a built package. The field is there all the same, as text: this is the answer that is polled
+ * until the package is ready, and no shell or Terraform takes an empty one for a name.
+ */
+const UNKNOWN = "";
 
 const build = ({ status, version, error }: Package) => ({ status, version, ...(error !== null && { error }) });
 
@@ -110,16 +118,17 @@ function outputsOf<T extends PackageType>(
 
 function cliPart(row: Package, commandName: string): Part<"cli"> {
   const outputs = outputsOf(row, "cli");
-  return { ...build(row), ...(isTypedWord(commandName) && { commandName }), ...(outputs && { outputs }) };
+  return { ...build(row), commandName: isTypedWord(commandName) ? commandName : UNKNOWN, ...(outputs && { outputs }) };
 }
 
-function cloudformationPart(row: Package): Part<"cloudformation"> {
+/** Until a stack can be launched, `launchUrl` opens the page that says how far the template is, or how it is applied by hand. */
+function cloudformationPart(row: Package, page: string): Part<"cloudformation"> {
   const outputs = outputsOf(row, "cloudformation");
   const launchUrls = Object.values(outputs?.targets ?? {}).flatMap(({ launchStackUrl }) => launchStackUrl ?? []);
-  const [launchUrl] = launchUrls;
+  const [launchUrl = page] = launchUrls;
   // Without a launch URL the customer applies the template by hand and then enters its outputs.
-  const mode = outputs !== undefined && launchUrl === undefined ? "outputs" : "auto";
-  return { ...build(row), mode, ...(launchUrl !== undefined && { launchUrl }), ...(outputs && { outputs }) };
+  const mode = outputs !== undefined && launchUrls.length === 0 ? "outputs" : "auto";
+  return { ...build(row), mode, launchUrl, ...(outputs && { outputs }) };
 }
 
 function terraformPart(row: Package, managerUrls: Readonly<Record<string, string>>): Part<"terraform"> {
@@ -129,7 +138,9 @@ function terraformPart(row: Package, managerUrls: Readonly<Record<string, string
     ...build(row),
     moduleSources: Object.fromEntries(modules.map(([target, { source }]) => [target, source])),
     managerUrls,
-    ...(outputs && { outputs, providerSource: outputs.provider.source, moduleVersion: row.version }),
+    providerSource: outputs?.provider.source ?? UNKNOWN,
+    moduleVersion: row.version,
+    ...(outputs && { outputs }),
   };
 }
 
@@ -140,16 +151,20 @@ function terraformPart(row: Package, managerUrls: Readonly<Record<string, string
  */
 function helmPart(row: Package, chartName: string, { deploymentId, image }: Installing): Part<"helm"> {
   const outputs = outputsOf(row, "helm");
-  if (outputs === undefined) return build(row);
+  if (outputs === undefined) {
+    return { ...build(row), chartRef: UNKNOWN, managerFetchExample: UNKNOWN, localImportExample: UNKNOWN };
+  }
   const { chart, version } = outputs;
   const accepting = deploymentId === undefined ? "" : ` --set 'sallyport.deployments.${deploymentId}={YOUR-NAMESPACE}'`;
   const pulling = image === undefined ? "" : pullingFlags(image);
   const fetching = pastedLine`helm upgrade --install ${chartName} ${chart} --version ${version}`;
   const importing = pastedLine`helm pull ${chart} --version ${version} && helm upgrade --install ${chartName} ./${chartName}-${version}.tgz`;
-  const managerFetchExample = fetching === undefined ? undefined : `${fetching}${pulling}${accepting}`;
-  const localImportExample = importing === undefined ? undefined : `${importing}${pulling}${accepting}`;
-  const lines = managerFetchExample !== undefined && localImportExample !== undefined;
-  return { ...build(row), outputs, chartRef: chart, ...(lines && { managerFetchExample, localImportExample }) };
+  const known = fetching !== undefined && importing !== undefined;
+  return {
+    ...{ ...build(row), outputs, chartRef: chart },
+    managerFetchExample: known ? `${fetching}${pulling}${accepting}` : UNKNOWN,
+    localImportExample: known ? `${importing}${pulling}${accepting}` : UNKNOWN,
+  };
 }
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;

@@ -9,6 +9,7 @@ const FINE: Facts = {
   served: ["aws"],
   managers: [{ heard: true, hasUrl: true }],
   unready: [],
+  enabled: [],
   placesLeft: 1,
   tokenExpiresAt: null,
 };
@@ -46,6 +47,14 @@ describe("readiness", () => {
     const told = readiness({ ...FINE, ...facts }, NOW);
     const others = told.checks.filter((check) => check.status !== "passed");
     expect([told.status, others.map((check) => `${check.code} ${check.status}`)]).toEqual([status, notPassed]);
+  });
+
+  it("says what to do when a link needs packages of which the project has none", () => {
+    const unready = [{ type: "helm", status: undefined }];
+    const said = (enabled: readonly string[]) =>
+      readiness({ ...FINE, unready, enabled }, NOW).checks.find(({ code }) => code === "packages-ready")?.message;
+    expect(said([])).toContain("packagesConfig");
+    expect(said(["helm"])).toBe("helm is not built");
   });
 
   it("does not count the places of a group that a deployment has its own in", () => {

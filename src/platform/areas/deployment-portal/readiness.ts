@@ -13,6 +13,8 @@ export interface Facts {
   /** The managers of the supported platforms: whether each has sent a recent heartbeat. */
   readonly managers: readonly { readonly heard: boolean; readonly hasUrl: boolean }[];
   readonly unready: readonly { readonly type: string; readonly status: Package["status"] | undefined }[];
+  /** Package types that the project has enabled. */
+  readonly enabled: readonly string[];
   /** Deployments that the group may still create; undefined for a deployment's token, which creates none. */
   readonly placesLeft: number | undefined;
   readonly tokenExpiresAt: Date | null;
@@ -68,8 +70,11 @@ function managerCheck({ managers }: Facts): Check {
     : { status: "warning", message: "the manager has not been heard of lately" };
 }
 
-function packagesCheck({ unready }: Facts): Check {
+function packagesCheck({ unready, enabled }: Facts): Check {
   if (unready.length === 0) return passed("what the setup needs is built");
   const words = unready.map(({ type, status }) => `${type} is ${status ?? "not built"}`);
-  return failed(words.join(", "));
+  const switchedOff = unready.some(({ type }) => enabled.includes(type))
+    ? ""
+    : "; the project has switched on none of these packages: set its packagesConfig, then rebuild";
+  return failed(`${words.join(", ")}${switchedOff}`);
 }

@@ -102,7 +102,9 @@ export async function releaseOf(
   item: Item | undefined,
 ): Promise<ReleaseRow | undefined> {
   const id = item === undefined ? undefined : captured.get(item);
-  if (item !== undefined && id === undefined) throw notFound("setup item");
+  // A link that lists no items is for the deployment itself.
+  const isOffered = id !== undefined || (item === "deployment" && captured.size === 0);
+  if (item !== undefined && !isOffered) throw notFound("setup item");
   return id === undefined ? (await findChannel(db, projectId, PRODUCTION))?.release : findRelease(db, workspaceId, id);
 }
 

@@ -1,4 +1,6 @@
+import { isRecord } from "../../../base/is-record.ts";
 import type { Stack } from "../../../contract/deployments/stack.ts";
+import { quantity } from "../../../contract/stacks/quantity.ts";
 import { enabledResources } from "../releases/record/resources.ts";
 
 /** The needs of one copy of a compute resource, and the number of copies. */
@@ -29,38 +31,21 @@ function toWorkload(id: string, config: Readonly<Record<string, unknown>>): Work
     id,
     pool: typeof pool === "string" && pool !== "" ? pool : DEFAULT_POOL,
     replicas: wholeNumber(config.replicas) ?? 1,
-    cpu: quantity(config.cpu) ?? 0,
-    memoryBytes: quantity(config.memoryBytes ?? config.memory) ?? 0,
+    cpu: quantity(mostOf(config.cpu)) ?? 0,
+    memoryBytes: quantity(config.memoryBytes ?? mostOf(config.memory)) ?? 0,
     diskBytes: quantity(config.ephemeralStorageBytes ?? config.ephemeralStorage) ?? 0,
     architecture: architecture === "arm64" || architecture === "x86_64" ? architecture : undefined,
     gpu: isGpu(gpu) ? gpu : undefined,
   };
 }
 
-function wholeNumber(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined;
+/** Machines are planned for what a workload may use, and not for its least. */
+function mostOf(need: unknown): unknown {
+  return isRecord(need) ? need.desired : need;
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  "": 1,
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  Ki: 1024,
-  Mi: 1024 ** 2,
-  Gi: 1024 ** 3,
-  Ti: 1024 ** 4,
-};
-
-/** A number, or a Kubernetes quantity: `500m`, `1.5`, `512Mi`. Undefined for anything else. */
-export function quantity(value: unknown): number | undefined {
-  if (typeof value === "number") return Number.isFinite(value) && value >= 0 ? value : undefined;
-  if (typeof value !== "string") return undefined;
-  const [, digits, unit = ""] = /^(\d{1,15}(?:\.\d{1,9})?)([a-zA-Z]{0,2})$/.exec(value) ?? [];
-  const factor = UNITS[unit];
-  return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
+function wholeNumber(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined;
 }
 
 function isGpu(value: unknown): value is { type: string; count: number } {

@@ -62,6 +62,11 @@ onEachDatabase(
         { ...TEAM, provider: "git-host" },
       ]);
       expect(await list()).toEqual(first);
+      const named = { key, body: { provider: "github" } };
+      expect((await world.call(...sync, named)).body.items[0].provider).toBe("github");
+      const query = { provider: "github" };
+      const { items } = (await world.call("GET", "/v1/user/git-namespaces", { key, query })).body;
+      expect(items[0].provider).toBe("github");
       world.clock.advance(60_000);
       host.said.set(email, [{ ...TEAM, name: "Acme Ltd" } as unknown as typeof TEAM]);
       expect(await synced()).toEqual([{ ...first[1], name: "Acme Ltd" }]);

@@ -5,10 +5,12 @@ import { repositoriesOf, syncNamespaces } from "./service.ts";
 import { namespacesOf, toNamespace } from "./store.ts";
 
 export const handlers: Handlers<typeof gitNamespaceRoutes> = {
-  async list({ db, principal }) {
-    return { items: (await namespacesOf(db, userOf(principal).id).execute()).map(toNamespace) };
+  async list({ db, principal, query }) {
+    const { provider = "git-host" } = query;
+    const rows = await namespacesOf(db, userOf(principal).id).execute();
+    return { items: rows.map((row) => toNamespace(row, provider)) };
   },
-  sync: async (call) => ({ items: await syncNamespaces(call, userOf(call.principal)) }),
+  sync: async (call) => ({ items: await syncNamespaces(call, userOf(call.principal), call.body.provider) }),
   async listRepositories(call) {
     const { params, query } = call;
     return { items: await repositoriesOf(call, userOf(call.principal), Number(params.id), query.search) };

@@ -1,4 +1,4 @@
-import type { GitNamespace, GitRepository } from "../../../contract/projects/git-namespaces.ts";
+import type { GitNamespace, GitProvider, GitRepository } from "../../../contract/projects/git-namespaces.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Person, User } from "../../kernel/tenancy/principal.ts";
@@ -10,7 +10,11 @@ type Context = Pick<Call, "db" | "now" | "signal" | "config">;
 const MAX_REPOSITORIES = 100;
 
 /** Replaces the stored namespaces with those that the git host reports. Those that remain keep their createdAt. */
-export async function syncNamespaces(call: Context, user: User | Person): Promise<GitNamespace[]> {
+export async function syncNamespaces(
+  call: Context,
+  user: User | Person,
+  provider: GitProvider,
+): Promise<GitNamespace[]> {
   const { db, now, signal } = call;
   const found = await hostOf(call).namespaces(user.email, signal);
   await db.transaction().execute(async (transaction) => {
@@ -29,7 +33,7 @@ export async function syncNamespaces(call: Context, user: User | Person): Promis
         .execute();
     }
   });
-  return (await namespacesOf(db, user.id).execute()).map(toNamespace);
+  return (await namespacesOf(db, user.id).execute()).map((row) => toNamespace(row, provider));
 }
 
 export async function repositoriesOf(

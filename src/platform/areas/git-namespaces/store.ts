@@ -1,5 +1,5 @@
 import { type Selectable, sql } from "kysely";
-import type { GitNamespace } from "../../../contract/projects/git-namespaces.ts";
+import type { GitNamespace, GitProvider } from "../../../contract/projects/git-namespaces.ts";
 import type { Db } from "../../database/db.ts";
 import type { GitNamespaceRow } from "../../database/tables/git-namespaces.ts";
 
@@ -13,14 +13,15 @@ export function namespacesOf(db: Db, userId: string) {
     .orderBy(sql`g.slug collate "C"`);
 }
 
-export function toNamespace(row: Selectable<GitNamespaceRow>): GitNamespace {
+/** @param provider the caller's name for the git host */
+export function toNamespace(row: Selectable<GitNamespaceRow>, provider: GitProvider): GitNamespace {
   return {
     id: row.host_id,
     name: row.name,
     slug: row.slug,
     installationId: row.installation_id,
     type: row.type,
-    provider: row.provider,
+    provider,
     createdAt: row.created_at.toISOString(),
   };
 }

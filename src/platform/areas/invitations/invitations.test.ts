@@ -18,7 +18,7 @@ onEachDatabase("invitations", (world) => {
         email: "ada.lovelace@example.com",
         role: "workspace.member",
         status: "pending",
-        deliveryStatus: "failed",
+        deliveryStatus: "pending",
         expiresAt: expect.any(String),
         lastSentAt: null,
         createdAt: expect.any(String),
@@ -235,6 +235,18 @@ onEachDatabase("invitations", (world) => {
       expect((await team.call("GET", path, undefined, member.token)).body.code).toBe("FORBIDDEN");
       expect((await team.call("GET", path, undefined, other.admin.token)).status).toBe(404);
     }
+  });
+
+  it("without a mail server nothing has failed, however long ago", async () => {
+    const team = await newTeam(world);
+    const { id } = (await team.invite(someone())).body;
+    world.clock.advance(61_000);
+    expect((await team.call("POST", `/invitations/${id}/resend`)).body.deliveryStatus).toBe("pending");
+    world.clock.advance(2 * 3_600_000);
+    await world.platform.sweep();
+    const key = await team.workspace.key("workspace.admin");
+    const { items } = (await team.call("GET", "/invitations", undefined, key)).body;
+    expect(items).toMatchObject([{ id, deliveryStatus: "pending" }]);
   });
 
   it("the record goes 400 days after its end", async () => {

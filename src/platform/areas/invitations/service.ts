@@ -10,7 +10,7 @@ import { seal } from "../../kernel/sealed.ts";
 import { hashOf } from "../../kernel/secret-hash.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { COURIER } from "./courier.ts";
-import { NEXT, statusOf } from "./state.ts";
+import { BY_HAND, NEXT, statusOf } from "./state.ts";
 import { type Invitation, invitationsOf, pendingOf, updateInvitation } from "./store.ts";
 
 /** Limits how often the platform sends mail to an address whose owner has not asked for it. */
@@ -78,9 +78,9 @@ function refuseEnded(row: Invitation, to: "pending" | "revoked", now: Date): voi
   if (!NEXT[from].includes(to)) throw invalidTransition(from, to, NEXT[from]);
 }
 
-/** The courier sends pending mails. A platform that cannot send mail marks the delivery as failed at once. */
+/** The courier sends pending mails. Without a mail server nothing is sent and nothing has failed: the address is passed on by hand. */
 function toDeliver({ config, wake }: Context): Pick<InvitationRow, "delivery_status" | "delivery_until"> {
-  if (!config.sendsMail) return { delivery_status: "failed", delivery_until: null };
+  if (!config.sendsMail) return { delivery_status: "pending", delivery_until: BY_HAND };
   wake(COURIER);
   return { delivery_status: "pending", delivery_until: null };
 }

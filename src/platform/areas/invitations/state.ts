@@ -7,6 +7,9 @@ export interface InvitationLife {
   readonly expires_at: Date;
 }
 
+/** `delivery_until` of what was made without a mail server: no courier takes it, also not a later one. */
+export const BY_HAND = new Date("9999-01-01T00:00:00Z");
+
 /** Status of an invitation by email. Accepted and revoked are final. */
 export function statusOf(life: InvitationLife, now: Date): InvitationStatus {
   if (life.accepted_at !== null) return "accepted";

@@ -1,4 +1,5 @@
 import type { Sweep } from "../../kernel/sweeps/sweep.ts";
+import { BY_HAND } from "./state.ts";
 
 /** §0.10. */
 const KEEP_MS = 400 * 86_400_000;
@@ -13,6 +14,7 @@ export const sweepInvitations: Sweep = async (db, now) => {
     .set({ delivery_status: "failed", delivery_until: null })
     .where("delivery_status", "=", "pending")
     .where((eb) => eb(eb.fn.coalesce("resent_at", "created_at"), "<", since(GIVE_UP_MS)))
+    .where((eb) => eb.or([eb("delivery_until", "is", null), eb("delivery_until", "<", BY_HAND)]))
     .execute();
   const old = since(KEEP_MS);
   for (const table of ["invitations", "invite_links"] as const) {

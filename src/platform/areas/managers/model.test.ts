@@ -229,7 +229,7 @@ onEachDatabase(
         world.clock.hold();
         const nowMs = world.clock.wallNow().getTime();
         const admin = await (await world.workspace()).key("workspace.admin");
-        const body = { name: "our manager", cloud: "aws", region: "here" };
+        const body = { name: "our manager", cloud: "aws", region: "eu-west-1" };
         const { managerId, setupToken } = (await world.call("POST", "/v1/managers", { key: admin, body })).body;
         const path = `/v1/managers/${managerId}`;
         const model: Model = {

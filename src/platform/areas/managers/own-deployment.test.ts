@@ -51,7 +51,7 @@ onEachDatabase(
     it("is one, and its key is one, when two set it up at once", async () => {
       const workspace = await world.workspace();
       const admin = await workspace.key("workspace.admin");
-      const body = { name: "our manager", cloud: "aws", region: "here" };
+      const body = { name: "our manager", cloud: "aws", region: "eu-west-1" };
       const setup = (await world.call("POST", "/v1/managers", { key: admin, body })).body;
       const path = `/v1/managers/${setup.managerId}/bootstrap`;
       const answers = await Promise.all([1, 2, 3].map(() => world.call("POST", path, { key: setup.setupToken })));

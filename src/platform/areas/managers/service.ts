@@ -13,6 +13,7 @@ import { deleteOwn, forgetOwn, retryOwn } from "./own-deployment.ts";
 import { requireMove, setupStatusOf } from "./record/state.ts";
 import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./record/store.ts";
 import { refuseTwin, type Served, type ServedRequest, serveAnew, servedAs } from "./served.ts";
+import { requireRegion } from "./setup/known-region.ts";
 import { issueSetup, setupMethod } from "./setup/setup.ts";
 
 /** The parts of a call that every rule here needs: the caller, the means and the time. */
@@ -41,6 +42,7 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
   const { db, principal, config, now } = act;
   const { name, cloud, region, otlpConfig } = request;
   const method = setupMethod(cloud, request.setupMethod);
+  requireRegion(cloud, region, config.supportedRegions);
   const served = servedAs(request);
   await requireGroup(act, served);
   await refuseTwin(act, { ...served, workspace_id: principal.workspaceId, cloud, region });

@@ -57,10 +57,21 @@ onEachDatabase("operations", (world) => {
       expect((await enable(site, ["kubernetes"])).body).toEqual({ names: ["kubernetes"] });
     });
 
-    it.each([["debug"], ["machines"], ["nonesuch"]])("%s cannot be in that set", async (name) => {
+    it("what is not there cannot be in that set", async () => {
       const site = await newSite(world);
-      const { status, body } = await enable(site, ["kubernetes", name]);
-      expect([status, body.code, body.context]).toEqual([400, "UNKNOWN_PLUGIN", { names: [name] }]);
+      const { status, body } = await enable(site, ["kubernetes", "nonesuch"]);
+      expect([status, body.code, body.context]).toEqual([400, "UNKNOWN_PLUGIN", { names: ["nonesuch"] }]);
+    });
+
+    it("that set is taken back as the list shows it, with those that are always enabled", async () => {
+      const site = await newSite(world);
+      const listed = async () => {
+        const { plugins } = (await world.call("GET", "/v1/operations/plugins", { key: site.engineer })).body;
+        return plugins.flatMap((each: { name: string; enabled: boolean }) => (each.enabled ? [each.name] : []));
+      };
+      const all = await listed();
+      expect((await enable(site, all)).body).toEqual({ names: all });
+      expect(await listed()).toEqual(all);
     });
 
     it("one plugin is switched by name, except debug, machines and what is not there", async () => {
@@ -71,7 +82,12 @@ onEachDatabase("operations", (world) => {
       expect((await invoke(site)).body.code).toBe("PLUGIN_DISABLED");
       expect((await patch("kubernetes", true)).status).toBe(200);
       expect((await invoke(site)).status).toBe(200);
-      for (const name of ["debug", "machines"]) expect((await patch(name)).status).toBe(404);
+      for (const name of ["debug", "machines"]) {
+        expect((await patch(name)).body).toMatchObject({
+          ...{ code: "VALIDATION_ERROR", context: { issues: [{ path: "body.enabled" }] } },
+        });
+        expect((await patch(name, true)).body).toEqual({ name, builtin: true, enabled: true });
+      }
       expect((await patch("nonesuch")).status).toBe(404);
     });
 

@@ -3,7 +3,7 @@ import type { Db } from "../../database/db.ts";
 import type { Budgets } from "../../kernel/budgets/budgets.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
-import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { type Registration, readMetadata } from "./bundles/bundle.ts";
 import { BUNDLE_CONTENT_TYPE, type BundleStorage } from "./bundles/bundle-storage.ts";
 import { isBuiltin, isSwitchableBuiltin } from "./catalogue.ts";
@@ -57,9 +57,12 @@ async function refuseOneTooMany(db: Db, budgets: Budgets, projectId: string, nam
   budgets.require("project-plugins", projectId, others.length + 1);
 }
 
-/** Enables exactly these built-in plugins. @throws UNKNOWN_PLUGIN for names that are not built in, and for `debug` and `machines`. */
+/**
+ * Enables exactly these built-in plugins, and those that are always enabled, named or not.
+ * @throws UNKNOWN_PLUGIN for names that are not built in
+ */
 export async function enableExactly(db: Db, projectId: string, names: readonly string[]): Promise<string[]> {
-  const unknown = names.filter((name) => !isSwitchableBuiltin(name));
+  const unknown = names.filter((name) => !isBuiltin(name));
   if (unknown.length > 0) throw new PlatformError("UNKNOWN_PLUGIN", { context: { names: unknown } });
   const switchable = BUILTIN_PLUGINS.map(({ name }) => name).filter(isSwitchableBuiltin);
   await switchBuiltins(
@@ -69,7 +72,7 @@ export async function enableExactly(db: Db, projectId: string, names: readonly s
   return [...names].sort();
 }
 
-/** @throws NOT_FOUND also for `debug` and `machines`, which are always enabled and cannot be switched. */
+/** @throws VALIDATION_ERROR when what is always enabled is to be switched off */
 export async function enablePlugin(
   call: Pick<Call, "db" | "now" | "hooks" | "wake" | "config">,
   projectId: string,
@@ -79,6 +82,10 @@ export async function enablePlugin(
   const { db } = call;
   const row = { project_id: projectId, name, enabled };
   const builtin = isSwitchableBuiltin(name);
+  if (isBuiltin(name) && !builtin) {
+    if (enabled) return { name, builtin: true, enabled };
+    throw invalid({ path: "body.enabled", message: `must be true: ${name} is always enabled` });
+  }
   if (builtin) await switchBuiltins(db, [row]);
   else if (!(await switchCustom(db, row))) throw notFound("plugin");
   else await tellChanged(call, projectId);

@@ -18,8 +18,15 @@ type Context = Pick<Call, "db" | "now" | "wake" | "config">;
 
 type Owner = Pick<PackageRow, "workspace_id" | "project_id">;
 
-/** Cancels pending packages and queues one of each enabled type. @returns the number of new ones. */
-export async function rebuild(call: Context, owner: Owner): Promise<number> {
+/** What a rebuild has queued, and why that is less than it could be. */
+export interface Rebuilt {
+  readonly packagesCreated: number;
+  readonly reason?: string;
+}
+
+/** Cancels pending packages and queues one of each enabled type. */
+export async function rebuild(call: Context, owner: Owner): Promise<Rebuilt> {
+  await chooseDefaults(call, owner);
   await call.db
     .updateTable("packages")
     .set({ status: "canceled", updated_at: call.now, completed_at: call.now })
@@ -27,9 +34,41 @@ export async function rebuild(call: Context, owner: Owner): Promise<number> {
     .where("status", "=", "pending")
     .execute();
   const release = (await findChannel(call.db, owner.project_id, PRODUCTION))?.release;
-  const wanted = (await configsOf(call, owner)).filter((config) => isBuildable(config, release));
+  const enabled = await configsOf(call, owner);
+  const wanted = enabled.filter((config) => isBuildable(config, release));
   for (const config of wanted) await insert(call, owner, await inputsOf(call, owner.project_id, config, release));
-  return wanted.length;
+  const reason = reasonOf(enabled, wanted);
+  return { packagesCreated: wanted.length, ...(reason !== undefined && { reason }) };
+}
+
+/**
+ * A project that was made with a name alone has chosen no packages, and would wait for them for ever. The first rebuild
+ * switches on what a Kubernetes customer installs; a choice, also that of none, stays.
+ */
+async function chooseDefaults({ db }: Context, { project_id }: Owner): Promise<void> {
+  const project = await db
+    .selectFrom("projects")
+    .select(["name", "packages_config"])
+    .where("id", "=", project_id)
+    .executeTakeFirstOrThrow();
+  if (project.packages_config !== null) return;
+  const { name } = project;
+  const chosen = {
+    helm: { enabled: true, chartName: name, description: "" },
+    operatorImage: { enabled: true, name, displayName: name },
+  };
+  await db
+    .updateTable("projects")
+    .set({ packages_config: json(chosen) })
+    .where("id", "=", project_id)
+    .execute();
+}
+
+function reasonOf(enabled: readonly PackageConfig[], wanted: readonly PackageConfig[]): string | undefined {
+  if (enabled.length === 0) return "the project's packagesConfig has no package switched on";
+  const types = enabled.filter((each) => !wanted.includes(each)).map(({ type }) => type);
+  if (types.length === 0) return undefined;
+  return `not built without a release in production: ${types.join(", ")}`;
 }
 
 /** Queues packages of a release that reached production, unless the same ones are pending, building or ready. */

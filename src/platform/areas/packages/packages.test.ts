@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { OWN_PLATFORM, onEachDatabase } from "../../testing/harness.ts";
-import { promote, release } from "../releases/testing/releases.ts";
+import { newSite } from "../deployments/testing/site.ts";
+import { promote, release, STACK } from "../releases/testing/releases.ts";
 import { BUILD_ERROR, configure, HELM, HELM_OUTPUTS, newBuildSite } from "./testing/builds.ts";
 
 const MINUTE_MS = 60_000;
@@ -68,9 +69,11 @@ onEachDatabase(
 
     it("rebuild cancels what waits and queues the enabled types; without a release only the operator image", async () => {
       const site = await newBuildSite(world, {});
-      expect(await site.rebuild()).toBe(0);
+      const none = await site.call("POST", "/v1/packages/rebuild", { body: { project: site.project.name } });
+      expect(none.body).toEqual({ packagesCreated: 0, reason: expect.stringContaining("packagesConfig") });
       await configure(site, { helm: HELM, operatorImage: ALL.operatorImage, cli: { ...ALL.cli, enabled: false } });
-      expect(await site.rebuild()).toBe(1);
+      const one = await site.call("POST", "/v1/packages/rebuild", { body: { project: site.project.name } });
+      expect(one.body).toEqual({ packagesCreated: 1, reason: expect.stringMatching(/release in production: helm$/) });
       expect(await site.packages()).toMatchObject([{ type: "operator-image", sourceReleaseId: null }]);
       await promoteTo(site);
       expect(await site.rebuild()).toBe(2);
@@ -79,6 +82,22 @@ onEachDatabase(
         ["canceled", 3],
         ["pending", 2],
       ]);
+    });
+
+    it("the first rebuild of a project that was made with a name alone switches on what Kubernetes needs", async () => {
+      const site = await newSite(world);
+      const { body: project } = await site.call("POST", "/v1/projects", { body: { name: "by-its-name" } });
+      const rebuilt = async () =>
+        (await site.call("POST", "/v1/packages/rebuild", { body: { project: project.id } })).body;
+      const body = { project: project.id, stack: { kubernetes: STACK } };
+      expect((await site.call("POST", "/v1/releases", { body })).status).toBe(201);
+      expect(await rebuilt()).toEqual({ packagesCreated: 2 });
+      const { packagesConfig } = (await site.call("GET", `/v1/projects/${project.id}`)).body;
+      expect(packagesConfig).toMatchObject({
+        helm: { chartName: "by-its-name" },
+        operatorImage: { name: "by-its-name" },
+      });
+      expect(await rebuilt()).toEqual({ packagesCreated: 2 });
     });
 
     it("a build is leased, tells its progress, and is ready with outputs of its type", async () => {

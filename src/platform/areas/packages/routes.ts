@@ -9,7 +9,7 @@ import { toPackage } from "./store.ts";
 export const handlers: Handlers<typeof packageRoutes> = {
   list: listPackages,
   get: async (call) => shown(call, await getPackage(call, call.params.id)),
-  rebuild: async (call) => ({ packagesCreated: await rebuildProject(call, call.body.project) }),
+  rebuild: (call) => rebuildProject(call, call.body.project),
   cancel: async (call) => shown(call, await cancelPackage(call, call.params.id)),
 };
 

@@ -11,7 +11,7 @@ import { failedWith } from "../../kernel/events/outbox.ts";
 import { optionalProject, requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { kept } from "../../kernel/tenancy/stored-error.ts";
 import { ended } from "./build.ts";
-import { rebuild } from "./enqueue.ts";
+import { type Rebuilt, rebuild } from "./enqueue.ts";
 import { endProgress } from "./progress.ts";
 import { CANCELABLE, statusAt } from "./state.ts";
 import { packagesOf, statusIs, toPackage, updatePackage, VERSION } from "./store.ts";
@@ -55,7 +55,7 @@ export async function getPackage({ db, principal }: Pick<Call, "db" | "principal
   return row;
 }
 
-export async function rebuildProject(call: Context, ref: string): Promise<number> {
+export async function rebuildProject(call: Context, ref: string): Promise<Rebuilt> {
   const project = await requireProject(call.db, call.principal, ref);
   return rebuild(call, { workspace_id: project.workspaceId, project_id: project.id });
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { beat, newSite } from "../deployments/testing/site.ts";
 import { type Candidate, choose } from "../managers/record/choice.ts";
+import { newVendor } from "../managers/testing/customers.ts";
 
 const NOW = new Date("2026-01-01T00:10:00Z");
 const ago = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000);
@@ -76,6 +77,21 @@ onEachDatabase("resolve", (world) => {
     const key = await site.workspace.key("deployment.telemetry-writer", scope);
     expect((await resolve(key, { platform: "kubernetes" })).body.managerId).toBe(site.manager.id);
     expect((await resolve(key, { platform: "machines" })).body.code).toBe("MANAGER_NOT_AVAILABLE");
+  });
+
+  it("of a project's only group is the group's manager, and of several it is asked for the group", async () => {
+    const vendor = await newVendor(world);
+    const { groupId, manager } = await vendor.customer("one");
+    const query = { platform: "kubernetes", project: vendor.project.id };
+    const developer = await vendor.workspace.key("project.developer", { type: "project", projectId: query.project });
+    for (const key of [vendor.admin, developer]) expect((await resolve(key, query)).body.managerId).toBe(manager.id);
+    await vendor.group("two");
+    const several = await resolve(vendor.admin, query);
+    expect(several.body).toMatchObject({
+      code: "MANAGER_NOT_AVAILABLE",
+      hint: expect.stringContaining("deploymentGroup"),
+    });
+    expect((await resolve(vendor.admin, { ...query, deploymentGroup: groupId })).body.managerId).toBe(manager.id);
   });
 
   it("without a manager there is none, without its address it is not ready", async () => {

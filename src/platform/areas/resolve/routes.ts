@@ -18,15 +18,15 @@ export const handlers: Handlers<typeof resolveRoutes> = {
     const { db, principal, query } = call;
     const project = await requireProject(db, principal, query.project);
     const manager = await managerFor(call, project, query.platform);
-    if (manager === undefined) throw new PlatformError("MANAGER_NOT_AVAILABLE");
+    if (manager === undefined) throw new PlatformError("MANAGER_NOT_AVAILABLE", hintOf(call));
     if (manager.url === null) throw new PlatformError("MANAGER_NOT_READY", { retryAfterSeconds: 5 });
     return toResolved(manager, manager.url, project, query.platform);
   },
 };
 
 /**
- * The manager of a deployment key's deployment; else the group's manager; without a group, the one that every group of
- * the project gets.
+ * The manager of a deployment key's deployment; else the group's manager. Without a group it is that of the project's
+ * only group, and of several what every one of them gets.
  */
 async function managerFor(
   call: Resolve,
@@ -37,7 +37,8 @@ async function managerFor(
   if (principal.kind === "serviceAccount" && principal.scope.type === "deployment") {
     return assignedManager(db, principal.scope.deploymentId, platform);
   }
-  const customer = { workspaceId: project.workspaceId, projectId: project.id, groupId: await groupOf(call, project) };
+  const groupId = (await groupOf(call, project)) ?? (await onlyGroupOf(call, project));
+  const customer = { workspaceId: project.workspaceId, projectId: project.id, groupId };
   const preferred = await defaultManager(db, customer, platform);
   return choose(preferred, await candidates(db, customer, platform), now);
 }
@@ -58,6 +59,20 @@ async function groupOf({ db, principal, query }: Resolve, project: ProjectRef): 
     .executeTakeFirst();
   if (group === undefined) throw notFound("deployment group");
   return group.id;
+}
+
+/** A manager's key learns nothing of a group that it does not name, because it may not name one. */
+async function onlyGroupOf({ db, principal }: Resolve, project: ProjectRef): Promise<string | null> {
+  if (scopeOfPrincipal(principal).type === "manager") return null;
+  const groups = await groupsOf(db, principal).where("g.project_id", "=", project.id).limit(2).execute();
+  const [only] = groups;
+  return only !== undefined && groups.length === 1 ? only.id : null;
+}
+
+function hintOf({ principal, query }: Resolve) {
+  const { type } = scopeOfPrincipal(principal);
+  const mayName = (type === "workspace" || type === "project") && query.deploymentGroup === undefined;
+  return mayName ? { hint: "A manager may serve one deployment group only: name it in deploymentGroup." } : {};
 }
 
 function toResolved(

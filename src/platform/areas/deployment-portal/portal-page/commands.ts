@@ -88,13 +88,13 @@ function packageSteps(packages: PortalPackages, methods: Methods, isKubernetes: 
   if (isKubernetes && helm?.outputs !== undefined && methods.includes("helm")) {
     const { managerFetchExample: fetching, localImportExample: importing } = helm;
     const why = "Put your namespace in place of YOUR-NAMESPACE, where there is one.";
-    steps.push({ title: `Install version ${helm.version} with helm`, why, lines: [fetching] });
+    steps.push({ title: `Install version ${helm.version} with helm`, why, lines: [fetching || undefined] });
     const without = "With a chart that you have fetched and looked at, or carried into a closed network.";
-    steps.push({ title: "The same in two steps", why: without, lines: [importing] });
+    steps.push({ title: "The same in two steps", why: without, lines: [importing || undefined] });
   }
   if (cli?.outputs !== undefined && methods.includes("cli")) {
     for (const [target, { url, sha256 }] of Object.entries(cli.outputs.binaries)) {
-      const name = cli.commandName ?? "program";
+      const name = cli.commandName || "program";
       const fetching = pastedLine`curl -sS --fail -L -o ${name} ${url}`;
       const checking = pastedLine`echo ${sha256}  ${name} | sha256sum -c`;
       steps.push({

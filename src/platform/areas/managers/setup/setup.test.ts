@@ -53,5 +53,8 @@ onEachDatabase(
       expect(made.deploymentLink).toBe(`${PORTAL}/deploy#token=${made.token}`);
     });
   },
-  { portalUrl: PORTAL, setupTemplateUrl: COPY },
+  {
+    ...{ portalUrl: PORTAL, setupTemplateUrl: COPY },
+    supportedRegions: { aws: ["eu/%{x}"], gcp: [], azure: ["eu/%{x}"] },
+  },
 );
