@@ -275,6 +275,33 @@ onEachDatabase("strangers may send", (world) => {
     expect(kept).toEqual({ telemetry: "off" });
   });
 
+  it.each(["git-host", "github", "gitlab"])(
+    "the host of a repository in its own word, %s, and reads it again",
+    async (type) => {
+      const site = await newSite(world);
+      const body = { project: site.project.id, gitMetadata: { provider: { type, org: "acme", repo: "shop" } } };
+      const made = await site.call("POST", "/v1/releases", { body });
+      expect([made.status, made.body.gitMetadata?.provider?.type], JSON.stringify(made.body)).toEqual([201, type]);
+      const gitRepository = { type, repo: "acme/shop" };
+      const patched = await site.call("PATCH", `/v1/projects/${site.project.id}`, { body: { gitRepository } });
+      expect(patched.body.gitRepository).toEqual(gitRepository);
+    },
+  );
+
+  it.each(["git-host", "github", "hacker-news", "reddit"])("where they heard of it, %s", async (acquisitionSource) => {
+    const { token: key } = await world.user();
+    const body = { name: "Ada", company: "Acme", acquisitionSource };
+    const told = await world.call("POST", "/v1/user/profile/setup", { key, body });
+    expect([told.status, told.body.acquisitionSource]).toEqual([200, acquisitionSource]);
+  });
+
+  it("a manager nowhere on Earth, and is told what a region is", async () => {
+    const site = await newSite(world);
+    const body = { name: "ours", cloud: "aws", region: "mars-1" };
+    const answer = await world.call("POST", "/v1/managers", { key: site.admin, body });
+    expect(answer.body).toMatchObject({ code: "VALIDATION_ERROR", message: expect.stringContaining("eu-central-1") });
+  });
+
   it("a debug session without an owner", async () => {
     const site = await newSite(world);
     const deploymentId = await site.deploy("shop");

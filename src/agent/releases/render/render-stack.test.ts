@@ -302,3 +302,24 @@ test("keys of prototypes are keys as others", () => {
   const [{ manifest } = { manifest: {} }] = rendered.ok ? rendered.objects : [];
   expect(JSON.stringify(manifest)).toContain('"data":{"__proto__":"1","constructor":"2"}');
 });
+
+test.each([
+  [
+    { cpu: "1", memory: "1Gi" },
+    { requests: { cpu: "1", memory: "1Gi" }, limits: { memory: "1Gi" } },
+  ],
+  [
+    { cpu: { min: "250m", desired: "1" }, memory: { min: "1Gi", desired: "2Gi" } },
+    { requests: { cpu: "250m", memory: "1Gi" }, limits: { cpu: "1", memory: "2Gi" } },
+  ],
+  [{ cpu: { min: "250m", desired: "1" } }, { requests: { cpu: "250m" }, limits: { cpu: "1" } }],
+  [{ cpu: "1" }, { requests: { cpu: "1" } }],
+])("a workload's needs %j are its requests and limits", (needs, resources) => {
+  const rendered = renderStack(requestOf({ resources: web(needs) }));
+  const found: unknown[] = [];
+  JSON.stringify(rendered, (key, value) => {
+    if (key === "resources" && value?.requests !== undefined) found.push(value);
+    return value;
+  });
+  expect(found).toEqual([resources]);
+});
