@@ -1,9 +1,18 @@
 import type { Routes } from "../../../src/contract/table.ts";
 import type { Stage, Stops } from "./stage.ts";
 
+let regions = 0;
+const DIRECTIONS = ["north", "south", "east", "west", "central"] as const;
+
+/** One that no manager of the tour has yet. */
+function newRegion(): string {
+  regions += 1;
+  return `eu-${DIRECTIONS[regions % DIRECTIONS.length]}-${1 + (Math.floor(regions / DIRECTIONS.length) % 9)}`;
+}
+
 /** A manager that is not set up yet. A workspace has one manager for each region of a cloud. */
 async function fresh({ admin, fresh: name, signal }: Stage) {
-  return admin.managers.create({ body: { name: name("manager"), cloud: "aws", region: name("region") } }, signal);
+  return admin.managers.create({ body: { name: name("manager"), cloud: "aws", region: newRegion() } }, signal);
 }
 
 export const managerStops: Stops<Routes["managers"]> = {
