@@ -75,7 +75,7 @@ test("the rights of releases beside those of an installation without are one gol
 test("the role of a rollout reaches the kinds that are named, and never Secrets, rights or what has no namespace", async () => {
   const { rules } = one(await helm.render(example), "ClusterRole", "sallyport-op-release-apply");
   const reached = rules.flatMap(({ resources }: Rendered) => resources);
-  expect(reached.toSorted()).toEqual(["configmaps", "deployments", "ingresses", "pods", "serviceaccounts", "services"]);
+  expect(reached.toSorted()).toEqual(["configmaps", "deployments", "events", "ingresses", "pods", "serviceaccounts", "services"]);
   const all = one(await helm.render(on()), "ClusterRole", "sallyport-op-release-apply").rules;
   const everything = all.flatMap(({ resources }: Rendered) => resources);
   expect(everything.toSorted()).toEqual([...Object.values(RELEASE_RESOURCES), "pods"].toSorted());
