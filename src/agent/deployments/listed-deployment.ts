@@ -42,9 +42,9 @@ export function readListedDeployment(item: unknown): ListedDeployment | { readon
     misfit(SyncDeployment, item, ["stackState"]) === undefined ? Object.keys(stackState?.resources ?? {}) : [];
   const releases = { desiredReleaseId, currentReleaseId };
   const wanted = readWantedRelease(item);
-  const tellsHealth =
-    misfit(SyncDeployment, item, ["stackSettings"]) === undefined &&
-    (item as SyncDeployment).stackSettings.heartbeats !== "off";
+  const { stackSettings } = item as Partial<SyncDeployment>;
+  const isRead = stackSettings === undefined || misfit(SyncDeployment, item, ["stackSettings"]) === undefined;
+  const tellsHealth = isRead && stackSettings?.heartbeats !== "off";
   const more = { stackResources: stackResources.length, ...releases, wanted, tellsHealth };
   return { id, name, projectId, status, platform, model, ...more };
 }
