@@ -1,8 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
+import { isRunning } from "../../../base/testing/is-running.ts";
 import { until } from "../../../base/testing/until.ts";
 import { type BuildSite, configure, newBuildSite } from "../../areas/packages/testing/builds.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
@@ -19,7 +20,16 @@ import {
 
 const folder = mkdtempSync(join(tmpdir(), "sallyport-bake-test-"));
 const held = join(folder, "held");
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+/** Other processes of this machine build images too, and leave their folders in the one for all. */
+const temporary = join(folder, "tmp");
+beforeAll(() => {
+  mkdirSync(temporary);
+  vi.stubEnv("TMPDIR", temporary);
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const images = { base: writeBase(join(folder, "base")), tool: writeTool(folder), registry: undefined };
 
@@ -29,15 +39,6 @@ const ended = (site: BuildSite, number: number): Promise<Answer["body"]> =>
       ({ version, status }) => version === `1.0.${number}` && status !== "pending" && status !== "building",
     ),
   );
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 onEachDatabase(
   "the builder of operators' images",
@@ -125,6 +126,8 @@ onEachDatabase(
     it("a cancellation and a change of plugins kill the process that works for it", async () => {
       const site = await newSite();
       writeFileSync(held, "");
+      // Else the next test waits for a build that never ends.
+      onTestFinished(() => rmSync(held, { force: true }));
       const stuck = async (number: number): Promise<{ readonly id: string; readonly pid: number }> =>
         until(async () => {
           const found = (await site.packages({ type: "operator-image" })).find(
@@ -133,7 +136,7 @@ onEachDatabase(
           if (found === undefined) return undefined;
           try {
             const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
-            return isAlive(pid) ? { id: found.id, pid } : undefined;
+            return isRunning(pid) ? { id: found.id, pid } : undefined;
           } catch {
             return undefined;
           }
@@ -142,18 +145,17 @@ onEachDatabase(
       await register(site, search, bundleOf(search));
       const first = await stuck(0);
       await site.call("POST", `/v1/packages/${first.id}/cancel`);
-      await until(async () => (isAlive(first.pid) ? undefined : true));
+      await until(async () => !isRunning(first.pid));
       expect(await ended(site, 0)).toMatchObject({ status: "canceled" });
 
       await enable(site, "search", false);
       const second = await stuck(1);
       await enable(site, "search", true);
-      await until(async () => (isAlive(second.pid) ? undefined : true));
+      await until(async () => !isRunning(second.pid));
       expect(await ended(site, 1)).toMatchObject({ status: "canceled" });
       const third = await stuck(2);
       await site.call("POST", `/v1/packages/${third.id}/cancel`);
-      await until(async () => (isAlive(third.pid) ? undefined : true));
-      rmSync(held);
+      await until(async () => !isRunning(third.pid));
     });
 
     it("gives the process no environment, and leaves no folder", async () => {
@@ -164,7 +166,7 @@ onEachDatabase(
       // What a shell itself adds.
       expect(names.filter((name) => !["PWD", "OLDPWD", "SHLVL", "_"].includes(name))).toEqual([]);
       await until(async () =>
-        (await readdir(tmpdir())).some((name) => name.startsWith("sallyport-image-")) ? undefined : true,
+        (await readdir(temporary)).some((name) => name.startsWith("sallyport-image-")) ? undefined : true,
       );
     });
 
