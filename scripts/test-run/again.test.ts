@@ -49,15 +49,44 @@ it("fails when one run of many failed, shows what that one printed, and goes on"
   expect(out).toContain(`${FILE}: 1 of 2 runs passed under a load of 0\n`);
 });
 
-it("ends a run that the limit has overtaken, and says loudly which were left out", async () => {
-  const { code, last } = await run([FILE, "--times", "4", "--load", "0", "--limit", "1s"], "exec sleep 600");
-  expect({ code, last }).toEqual({ code: 0, last: `${FILE}: 0 of 0 runs passed under a load of 0, LEFT OUT: 4 runs` });
+it("fails when the limit suffices for no run, and says loudly which were left out", async () => {
+  const { code, out, last } = await run([FILE, "--times", "1", "--load", "0", "--limit", "1s"], "exec sleep 600");
+  expect({ code, last }).toEqual({
+    code: 1,
+    last: "nothing is shown: the limit of 1s did not suffice for one run",
+  });
+  expect(out).toMatch(`${FILE}: run 1 of 1 …\n`);
+  expect(out).toContain(`${FILE}: 0 of 0 runs passed under a load of 0, LEFT OUT: 1 run\n`);
 });
 
-it.each([[[]], [["no/such.test.ts"]], [[FILE, "--times", "0"]], [[FILE, "--limit", "soon"]]])(
-  "refuses the arguments %j and says how it is called",
-  async (args) => {
-    const { code, last } = await run(args, "exit 0");
-    expect({ code, last }).toMatchObject({ code: 2, last: expect.stringMatching(/^usage: /) });
-  },
-);
+it("says of --changed how many files, since when and for how long", async () => {
+  const { out } = await run(["--changed", "--times", "2", "--load", "0", "--limit", "0s"], "exit 0");
+  expect(out).toMatch(
+    /^(no test file has changed since .+|\d+ test files? ha(s|ve) changed since .+: 2 runs of .+ under a load of 0, for 0s at most)\n/,
+  );
+});
+
+it.each<[readonly string[], string]>([
+  [[], "name test files, or --changed alone"],
+  [["--changed", FILE], "name test files, or --changed alone"],
+  [["no/such.test.ts"], "no/such.test.ts: no such file"],
+  [["scripts/test-run"], "scripts/test-run is no test file"],
+  [["scripts/test-run/again.ts"], "scripts/test-run/again.ts is no test file"],
+  [["test/e2e/story.test.ts"], "npm run test:e2e -- test/e2e/story.test.ts"],
+  [[FILE, "--times", "0"], "--times is a whole number from 1 on, not 0"],
+  [[FILE, "--load", "some"], "--load is a whole number from 0 on, not some"],
+  [[FILE, "--limit", "soon"], "--limit is a time such as 10m, not soon"],
+  [[FILE, "--bogus"], "Unknown option '--bogus'"],
+])("refuses the arguments %j in one line", async (args, why) => {
+  const { code, out, called } = await run(args, "exit 0");
+  expect({ code, called }).toEqual({ code: 2, called: [""] });
+  expect(out).toMatch(/^npm run test:again: [^\n]+\. See npm run test:again -- --help\n$/);
+  expect(out).toContain(why);
+});
+
+it("says how it is called", async () => {
+  expect(await run([FILE, "--bogus", "--help"], "exit 1")).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^usage: npm run test:again -- /),
+  });
+});

@@ -103,6 +103,11 @@ export function e2eFiles(): readonly string[] {
   return find("test/e2e/**/*.test.ts");
 }
 
+/** Whether vitest runs the file by itself, without a cluster that is made for it. */
+export function isTestFile(file: string): boolean {
+  return (Object.keys(PROJECTS) as Project[]).some((project) => allFilesOf(project).includes(file));
+}
+
 function allFilesOf(project: Project): readonly string[] {
   return find(PROJECTS[project]);
 }

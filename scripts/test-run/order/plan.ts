@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Coverage, hitsOf } from "../coverage/coverage.ts";
-import { findBase, type LastRun, readCoverage, readFullRun, readLastRuns } from "../state.ts";
+import { type Base, findBase, type LastRun, readCoverage, readFullRun, readLastRuns } from "../state.ts";
 import { type Change, changedFunctions, changesSince, git } from "./changes.ts";
 import { edgesOf, type Graph, reaching } from "./import-graph.ts";
 import { type OrderedFile, orderFiles } from "./order-files.ts";
@@ -24,26 +24,34 @@ export function planRun(root: string, tests: readonly string[]): Plan {
     lastRuns: readLastRuns(root),
     read: (path) => readOr(join(root, path), ""),
   });
-  const compared =
-    base === undefined
-      ? "nothing, there is no git or too little history"
-      : `${base.commit.slice(0, 8)} (${base.because})`;
+  const compared = describeBase(base);
   return { ordered, base: coverage === undefined ? `${compared}, by imports: no coverage is recorded` : compared };
 }
 
+function describeBase(base: Base | undefined): string {
+  return base === undefined ? "nothing, there is no git or too little history" : `${base.commit.slice(0, 8)} (${base.because})`;
+}
+
+export interface Changed {
+  readonly files: readonly string[];
+  /** As in `Plan`. */
+  readonly base: string;
+}
+
 /** Test files that differ from the base, the last touched first; e2e's need a cluster each and are not among them. */
-export function changedTests(root: string): string[] {
+export function changedTests(root: string): Changed {
   const base = findBase(root, readFullRun(root));
-  if (base === undefined) return [];
+  if (base === undefined) return { files: [], base: describeBase(base) };
   const now = changesSince(base.commit, root).map(({ path }) => path);
   // Uncommitted ones stand in no commit and come first.
   const lastTouched = git(root, ["log", "--format=", "--name-only", `${base.commit}..HEAD`])
     .split("\n")
     .filter(Boolean);
   const rank = (path: string) => lastTouched.indexOf(path);
-  return now
+  const files = now
     .filter((path) => path.endsWith(".test.ts") && !path.startsWith("test/e2e/") && existsSync(join(root, path)))
     .toSorted((one, other) => rank(one) - rank(other));
+  return { files, base: describeBase(base) };
 }
 
 export interface Known {
