@@ -98,3 +98,10 @@ it("fails when npm is content but Node 24 did not come", async () => {
   expect(code).toBe(1);
   expect(said).toContain("ignore-scripts");
 });
+
+it("runs before each script of package.json", async () => {
+  const { scripts } = JSON.parse(await readFile(join(import.meta.dirname, "../package.json"), "utf8"));
+  const names = Object.keys(scripts).filter((name) => !(name.startsWith("pre") && name.slice(3) in scripts));
+  expect(names).toContain("check");
+  for (const name of names) expect([name, scripts[`pre${name}`]]).toEqual([name, "node scripts/prepare.mjs"]);
+});
