@@ -2,10 +2,14 @@
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
-import { readOptions } from "./options.ts";
+import { readOptions } from "./running/options.ts";
+import { usePlainOutput } from "./running/plain-output.ts";
+
+// It does not read NO_COLOR.
+const COLOURS = process.stdout.isTTY ? [] : ["--colors=off"];
 
 const STEPS: readonly { readonly title: string; readonly command: readonly [program: string, ...args: string[]] }[] = [
-  { title: "format and lint", command: ["biome", "ci", "."] },
+  { title: "format and lint", command: ["biome", "ci", ...COLOURS, "."] },
   { title: "types", command: ["tsc", "--noEmit"] },
   { title: "unused code", command: ["knip"] },
   { title: "generated files", command: ["node", "scripts/generate.ts", "--check"] },
@@ -19,11 +23,14 @@ readOptions(
   {},
 );
 
+usePlainOutput();
 let stoppedBy: NodeJS.Signals | undefined;
 const failed: string[] = [];
 for (const { title, command } of STEPS) {
   const startedAt = performance.now();
+  const running = setInterval(() => process.stdout.write(`check: ${title}: still running\n`), 30_000);
   const isOk = await run(command);
+  clearInterval(running);
   if (stoppedBy !== undefined) break;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   process.stdout.write(`check: ${title}: ${isOk ? "ok" : "FAILED"}, ${seconds} s\n`);

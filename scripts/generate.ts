@@ -1,6 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import type { SettingTable } from "../src/base/settings.ts";
 import { platformService } from "../src/cli/platform/platform-service.ts";
@@ -31,14 +30,19 @@ import { egressPage } from "./generate/egress/egress.ts";
 import { monitoringFiles } from "./generate/monitoring/monitoring.ts";
 import { importRules } from "./generate/rooms/import-rules.ts";
 import { roomsPage } from "./generate/rooms/rooms-page.ts";
+import { readOptions } from "./running/options.ts";
 
-/**
- * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files, alerting
- * rules, dashboards, pages and the lint rules of imports.
- * With `--check` it writes nothing and fails when one of them is not what the code says.
- */
 const root = join(import.meta.dirname, "..");
-const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
+const HELP = `usage: npm run generate [-- --check]
+
+Writes the files that are made from the code: crds/*.yaml, deploy/manifests/*.yaml, the chart's generated files, alerting
+rules, dashboards, pages of docs/ and the lint rules of imports.
+
+  --check  writes nothing, and fails when one of them is not what the code says
+  --help   this text
+`;
+const script = { name: "npm run generate", help: HELP };
+const { values } = readOptions(script, { check: { type: "boolean", default: false } });
 
 function text(manifests: readonly Manifest[]): string {
   const head = "# Made by `npm run generate` from src/crds. Do not edit.\n";

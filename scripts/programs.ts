@@ -2,6 +2,15 @@
 
 import { ProgramsError } from "../lab/cluster/go-build.ts";
 import { findPrograms } from "../lab/cluster/programs.ts";
+import { readOptions } from "./running/options.ts";
+
+readOptions(
+  {
+    name: "npm run programs",
+    help: "usage: npm run programs\n\nBuilds the Kubernetes programs that tests and lab start, unless they exist.\n",
+  },
+  {},
+);
 
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort(name));

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { parse } from "yaml";
 import { command } from "../test/e2e/command.ts";
 import { CHART_CHANGES } from "./generate/chart/chart-changes.ts";
@@ -10,6 +9,7 @@ import { checkPush, pushRelease } from "./release/push.ts";
 import { renewPins } from "./release/renew-pins.ts";
 import { systemPins } from "./release/system-pins.ts";
 import { checkedVersion, ReleaseError } from "./release/version.ts";
+import { readOptions, refuse } from "./running/options.ts";
 
 const HELP = `usage: npm run release -- --out FOLDER [options]
 
@@ -29,6 +29,8 @@ this machine without --push. docs/releasing.md says more.
   --help             this text
 `;
 
+const SCRIPT = { name: "npm run release", help: HELP };
+
 const startedAt = performance.now();
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const)
@@ -41,12 +43,11 @@ function say(line: string): void {
 
 async function main(): Promise<void> {
   const flags = parsed();
-  if (flags.help) return void process.stdout.write(HELP);
   if (flags["renew-pins"]) return renewPins(say, stop.signal);
   const out = freshFolder(flags.out);
   const parts = RELEASE_PARTS.filter((part) => flags.only.length === 0 || flags.only.includes(part));
   const unknown = flags.only.filter((part) => !parts.some((known) => known === part));
-  if (unknown.length > 0) throw new ReleaseError(`--only is one of ${RELEASE_PARTS.join(", ")}, not ${unknown.join()}`);
+  if (unknown.length > 0) refuse(SCRIPT, `--only is one of ${RELEASE_PARTS.join(", ")}, not ${unknown.join()}`);
   checkPush({ push: flags.push, registry: flags.registry, npm: flags.npm, isTrial: flags.dirty, parts });
   const changed = lines(await git("status", "--porcelain"));
   const version = checkedVersion({
@@ -89,17 +90,12 @@ function parsed() {
     npm: { type: "boolean", default: false },
     dirty: { type: "boolean", default: false },
     "renew-pins": { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
   } as const;
-  try {
-    return parseArgs({ options }).values;
-  } catch (error) {
-    throw new ReleaseError(`${error instanceof Error ? error.message : error}\n\n${HELP}`, { cause: error });
-  }
+  return readOptions(SCRIPT, options).values;
 }
 
 function freshFolder(out: string | undefined): string {
-  if (out === undefined) throw new ReleaseError(`--out FOLDER is missing\n\n${HELP}`);
+  if (out === undefined) refuse(SCRIPT, "--out FOLDER is missing");
   const folder = resolve(out);
   if (existsSync(folder) && !statSync(folder).isDirectory()) throw new ReleaseError(`${folder} is no folder`);
   if (existsSync(folder) && readdirSync(folder).length > 0) {

@@ -4,17 +4,18 @@
 // stories on a kind cluster; one without Python skips the fuzzer of the API. Both print that they skipped.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { parseArgs } from "node:util";
+import { usePlainOutput } from "./running/plain-output.ts";
+import { useTempFolder } from "./running/temp-folder.ts";
 import { runOnceMore } from "./test-run/once-more.ts";
 import type { Order } from "./test-run/order/order.ts";
-import { parseBudget } from "./test-run/order/order-files.ts";
 import { committedState, recordFullRun, recordLastRuns } from "./test-run/record.ts";
 import { failuresOf, type Report, readReport, slowestFiles } from "./test-run/reports.ts";
 import { API_FUZZ, planRest, type Rest } from "./test-run/rest.ts";
-import { type Tier, tierOf } from "./test-run/tiers.ts";
+import { readTestOptions } from "./test-run/test-options.ts";
+import type { Tier } from "./test-run/tiers.ts";
 import type { FileTime, Times } from "./test-run/times-reporter.ts";
 
 interface Part {
@@ -30,12 +31,11 @@ interface Outcome {
   readonly seconds: string;
 }
 
+const { tier, budget, budgetSeconds } = readTestOptions(process.argv.slice(2));
+usePlainOutput();
+useTempFolder();
 const startedAt = Date.now();
 const commit = committedState(process.cwd());
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { budget: { type: "string" } } });
-const tier = tierOf(positionals[0]);
-const budgetSeconds = values.budget === undefined ? Number.POSITIVE_INFINITY : parseBudget(values.budget);
-if (budgetSeconds === undefined) throw new Error(`--budget is a time such as 45m, not ${values.budget}`);
 const deadline = startedAt + budgetSeconds * 1_000;
 const reports = mkdtempSync(join(tmpdir(), "sallyport-test-"));
 const coverage = join(reports, "coverage");
@@ -44,7 +44,7 @@ const running = new Set<ChildProcess>();
 const interruption = new AbortController();
 /** Its reason is the signal's name. */
 const interrupted = interruption.signal;
-for (const name of ["SIGINT", "SIGTERM"] as const) {
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(name, () => {
     interruption.abort(name);
     // The terminal's Ctrl-C has reached the parts already; a signal from `kill` reaches only us.
@@ -112,6 +112,8 @@ const failures: string[] = [];
 const skipped: string[] = [];
 const ran: FileTime[] = [];
 const failedFiles = new Set<string>();
+const cutShort: string[] = [];
+const notRun = new Set(TIERS[tier].flat().map(({ title }) => title));
 let leftOut = 0;
 const whereTimeWent: string[] = [];
 for (const row of TIERS[tier]) {
@@ -134,8 +136,7 @@ if (tier !== "default") recordLastRuns(ran);
 if (tier === "full")
   process.stdout.write(`${recordFullRun(process.cwd(), { ...whatRan(), commit, files: ran, passed }, coverage)}\n`);
 process.stdout.write(`\n── where the time went ──\n${whereTimeWent.join("")}`);
-if (interrupted.aborted) process.stdout.write(`\nstopped by ${interrupted.reason}\n`);
-else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
+if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
 // Printed again at the end: the test's own output is thousands of lines further up, and a shortened log lacks it.
 for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${failure}\n`);
 if (failures.length > MOST_SHOWN) process.stdout.write(`  and ${failures.length - MOST_SHOWN} more\n`);
@@ -147,13 +148,19 @@ const notAgain = readReport<readonly string[]>(AGAIN_LEFT_OUT, []);
 if (notAgain.length > 0)
   process.stdout.write(`LEFT OUT of the runs under load, the limit did not suffice: ${notAgain.join(" ")}\n`);
 if (rest !== undefined) process.stdout.write(describeLeftOut(rest));
-rmSync(reports, { recursive: true, force: true });
-process.stdout.write(`${passed} passed, ${failed} failed\n`);
+process.stdout.write(`${interrupted.aborted ? describeStop() : `${passed} passed, ${failed} failed`}\n`);
 process.exitCode = interrupted.aborted
   ? 128 + constants.signals[interrupted.reason as NodeJS.Signals]
   : failed > 0
     ? 1
     : 0;
+
+function describeStop(): string {
+  const words = [`stopped by ${interrupted.reason}: ${passed} passed, ${failed} failed`];
+  if (cutShort.length > 0) words.push(`cut short: ${cutShort.join(", ")}`);
+  if (notRun.size > 0) words.push(`not run: ${[...notRun].join(", ")}`);
+  return words.join("; ");
+}
 
 /** Whether a part has files to run, and time left for them. */
 function hasTime(part: Part): boolean {
@@ -168,7 +175,7 @@ function describeLeftOut({ files, leftOut }: Rest): string {
   const isOver = Date.now() > deadline;
   const overtaken = files.filter(({ file }) => isOver && !done.has(file));
   const names = [...leftOut, ...overtaken].map(({ file }) => file);
-  return names.length === 0 ? "" : `LEFT OUT, the budget of ${values.budget} did not suffice: ${names.join(" ")}\n`;
+  return names.length === 0 ? "" : `LEFT OUT, the budget of ${budget} did not suffice: ${names.join(" ")}\n`;
 }
 
 function whatRan(): { readonly seconds: number; readonly lacking: string | undefined } {
@@ -199,7 +206,7 @@ function tell(part: Part, ended: Outcome): void {
   const times = readReport<Times>(timesOf(part.title), { isCut: false, files: [], errors: [] });
   ran.push(...times.files);
   const { seconds } = ended;
-  const isCut = times.isCut && !interrupted.aborted;
+  const { isCut } = times;
   const begun = new Set(
     times.files.filter(({ state }) => state !== "pending" && state !== "queued").map(({ file }) => file),
   );
@@ -208,18 +215,22 @@ function tell(part: Part, ended: Outcome): void {
   for (const { file, state } of times.files)
     if (state === "failed" && !file.startsWith("test/e2e/")) failedFiles.add(file);
   const failuresHere = [...testResults.flatMap(failuresOf), ...times.errors];
-  const code = isCut && failuresHere.length === 0 ? 0 : ended.code || (provesNothing(part, report) ? 1 : 0);
+  // Of what was ended in its midst nothing is known.
+  const isStopped = interrupted.aborted && ended.code !== 0 && failuresHere.length === 0;
+  const isUnproved = !isStopped && provesNothing(part, report);
+  const code = isCut && failuresHere.length === 0 ? 0 : ended.code || (isUnproved ? 1 : 0);
   if (part.title === "api-fuzz" && code === 0) ran.push({ file: API_FUZZ, seconds: Number(seconds), state: "passed" });
   passed += report.numPassedTests;
   leftOut += report.numPendingTests ?? 0;
   failed += failuresHere.length;
   failures.push(...failuresHere);
   if (code === CANNOT_RUN_HERE && MAY_BE_LEFT_OUT.includes(part.title)) skipped.push(part.title);
+  else if (isStopped) cutShort.push(part.title);
   else if (code !== 0) {
     broken.push(part.title);
     if (failuresHere.length === 0) failed += 1;
   }
-  const outcome = code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
+  const outcome = isStopped ? "stopped" : code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
   process.stdout.write(`── ${part.title}: ${outcome}, ${seconds} s ──\n`);
   whereTimeWent.push(`${seconds.padStart(8)} s  ${part.title}\n`, ...slowestFiles(testResults));
 }
@@ -251,7 +262,12 @@ function vitest(projects: readonly string[]): Part {
 
 function reporters(title: string): readonly string[] {
   const ours = "--reporter=./scripts/test-run/times-reporter.ts";
-  return ["--reporter=default", "--reporter=json", ours, `--outputFile.json=${reportOf(title)}`];
+  return [
+    "--reporter=default",
+    "--reporter=./scripts/test-run/json-reporter.ts",
+    ours,
+    `--outputFile.json=${reportOf(title)}`,
+  ];
 }
 
 function reportOf(title: string): string {
@@ -264,6 +280,7 @@ function timesOf(title: string): string {
 
 /** @param isKept writes the output to a file and prints it later, so that two parts do not mix theirs */
 async function run({ title, command: [program, ...args] }: Part, isKept = false): Promise<Outcome> {
+  notRun.delete(title);
   const log = join(reports, `${title}.log`);
   const file = isKept ? openSync(log, "w") : undefined;
   const out = file ?? "inherit";

@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readOptions, refuse } from "../../scripts/running/options.ts";
 import { isPart, type Part } from "./parts.ts";
 import { platformTool } from "./platform-tool.ts";
 import { provenance } from "./provenance.ts";
 
-const HELP = `usage: node deploy/image/build.ts [--part cluster|platform] [--tag NAME:TAG] [--push] [--arch amd64|arm64]
-                                  [--base IMAGE] [--build-image IMAGE] [--node PATH] [--out FOLDER]
+const HELP = `usage: npm run image -- [--part cluster|platform] [--tag NAME:TAG] [--push] [--arch amd64|arm64]
+                        [--base IMAGE] [--build-image IMAGE] [--node PATH] [--out FOLDER]
 
 Builds an image with docker, and beside it sbom.cdx.json (CycloneDX) and provenance.json (SLSA v1, unsigned).
 
@@ -21,31 +21,29 @@ Builds an image with docker, and beside it sbom.cdx.json (CycloneDX) and provena
   --build-image  image with Node 24 and npm to build in, by digest
   --node         path of node in the base image; without it, Node.js comes from the build image
   --out          default build/image/PART
+  --help         this text
 
 The files' times, and with BuildKit the image's, are those of the commit (SOURCE_DATE_EPOCH overrides them).
 `;
 
 const root = join(import.meta.dirname, "../..");
-const { values } = parseArgs({
-  options: {
-    part: { type: "string", default: "cluster" },
-    tag: { type: "string" },
-    push: { type: "boolean", default: false },
-    arch: { type: "string" },
-    base: { type: "string" },
-    "build-image": { type: "string" },
-    node: { type: "string" },
-    out: { type: "string" },
-    help: { type: "boolean", default: false },
-  },
+const SCRIPT = { name: "npm run image", help: HELP };
+const { values } = readOptions(SCRIPT, {
+  part: { type: "string", default: "cluster" },
+  tag: { type: "string" },
+  push: { type: "boolean", default: false },
+  arch: { type: "string" },
+  base: { type: "string" },
+  "build-image": { type: "string" },
+  node: { type: "string" },
+  out: { type: "string" },
 });
 
 function output(program: string, ...args: readonly string[]): string {
   return execFileSync(program, args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 ** 2 }).trim();
 }
 
-async function build(part: string): Promise<void> {
-  if (!isPart(part)) throw new Error("--part is cluster or platform");
+async function build(part: Part): Promise<void> {
   const startedAt = new Date();
   const out = values.out ?? join(root, "build/image", part);
   const version = String(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version);
@@ -112,10 +110,14 @@ async function dockerBuild(part: Part, flags: readonly string[]): Promise<void> 
 
 async function putTool(signal: AbortSignal): Promise<void> {
   const architecture = values.arch ?? output("docker", "version", "--format", "{{.Server.Arch}}");
-  if (architecture !== "amd64" && architecture !== "arm64") throw new Error("--arch is amd64 or arm64");
+  if (!isArchitecture(architecture)) throw new Error(`docker runs on ${architecture}: --arch is amd64 or arm64`);
   const folder = await platformTool(architecture, (line) => console.error(line), signal);
   rmSync(TOOL, { recursive: true, force: true });
   cpSync(folder, TOOL, { recursive: true });
+}
+
+function isArchitecture(name: string): name is "amd64" | "arm64" {
+  return name === "amd64" || name === "arm64";
 }
 
 /** The one in the image: it was made where the system's libraries are known. */
@@ -148,5 +150,6 @@ function pinned(name: string): string {
   return found[1];
 }
 
-if (values.help) console.log(HELP);
-else await build(values.part);
+if (!isPart(values.part)) refuse(SCRIPT, "--part is cluster or platform");
+if (values.arch !== undefined && !isArchitecture(values.arch)) refuse(SCRIPT, "--arch is amd64 or arm64");
+await build(values.part);

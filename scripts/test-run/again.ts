@@ -5,12 +5,13 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join, relative, resolve } from "node:path";
-import { readOptions, refuse, type Script } from "../options.ts";
+import { readOptions, refuse, type Script } from "../running/options.ts";
+import { usePlainOutput } from "../running/plain-output.ts";
+import { useTempFolder } from "../running/temp-folder.ts";
 import { startLoad } from "./load.ts";
 import { parseBudget } from "./order/order-files.ts";
 import { changedTests } from "./order/plan.ts";
 import { runFile } from "./run-file.ts";
-import { useTempFolder } from "./temp-folder.ts";
 import { isTestFile } from "./tiers.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -57,6 +58,7 @@ if (changed !== undefined) {
   process.stdout.write(`${found} changed since ${changed.base}${rest}\n`);
 }
 if (files.length > 0) {
+  usePlainOutput();
   useTempFolder();
   process.exitCode = await again(limitSeconds);
 }

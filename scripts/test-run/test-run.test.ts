@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -7,10 +7,14 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 // Runs test.ts as a process, with a fake `npm` and a fake `vitest`.
 
 let root = "";
+/** The npm script that has the run interrupted, as a Ctrl-C there does. */
+let stopsAt = "";
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "sallyport-test-"));
   await mkdir(join(root, "bin"));
+  await mkdir(join(root, "tmp"));
+  stopsAt = "";
 });
 afterEach(() => rm(root, { recursive: true }));
 
@@ -44,7 +48,7 @@ async function run(
   for (const [name, code] of Object.entries(npm)) await writeFile(join(root, `npm-${name}.code`), String(code));
   await writeFile(
     join(root, "bin/npm"),
-    `#!/bin/sh\necho "says $3"\necho "$3" >> ${root}/called\nexit $(cat ${root}/npm-"$3".code 2>/dev/null || echo 0)\n`,
+    `#!/bin/sh\necho "$TMPDIR" >> ${root}/temp-folders\nmktemp > /dev/null\necho "says $3"\necho "$3" >> ${root}/called\n[ "$3" != "$STOPS_AT" ] || { kill -INT $PPID; exec sleep 600; }\nexit $(cat ${root}/npm-"$3".code 2>/dev/null || echo 0)\n`,
     { mode: 0o755 },
   );
   await writeFile(
@@ -72,7 +76,10 @@ exit $(cat ${root}/e2e.code)\n`,
   const child = spawn(process.execPath, [join(import.meta.dirname, "../test.ts"), tier, ...args], {
     // A folder without git: what a run records of itself is of no commit, and is not written.
     cwd: root,
-    env: { PATH: `${join(root, "bin")}:/usr/bin:/bin`, XDG_CACHE_HOME: join(root, "cache") },
+    env: {
+      ...{ PATH: `${join(root, "bin")}:/usr/bin:/bin`, XDG_CACHE_HOME: join(root, "cache") },
+      ...{ TMPDIR: join(root, "tmp"), STOPS_AT: stopsAt },
+    },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let out = "";
@@ -83,6 +90,18 @@ exit $(cat ${root}/e2e.code)\n`,
   const called = await readFile(join(root, "called"), "utf8");
   return { code, last: out.trim().split("\n").at(-1), out, called: called.trim().split("\n") };
 }
+
+it("says when it is interrupted what has not run, calls that no failure, and leaves no temporary file", async () => {
+  stopsAt = "programs";
+  const { code, last, out } = await run({ "unit+chart+integration": passing(10) }, {}, "default");
+  expect({ code, last }).toEqual({
+    code: 130,
+    last: "stopped by SIGINT: 0 passed, 0 failed; cut short: programs; not run: unit+chart+integration",
+  });
+  expect(out).toMatch(/\n── programs: stopped, [\d.]+ s ──\n/);
+  expect(await readFile(join(root, "temp-folders"), "utf8")).toMatch(/^(.*\/tmp\/sp-\w{6}\n){2}$/);
+  expect(await readdir(join(root, "tmp"))).toEqual([]);
+});
 
 it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
   const { code, last, called } = await run(ALL_WELL);

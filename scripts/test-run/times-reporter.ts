@@ -18,18 +18,33 @@ export interface FileTime {
   readonly state: "passed" | "failed" | "skipped" | "pending" | "queued";
 }
 
-/** Writes `Times` to the file that SALLYPORT_TEST_TIMES names. @public for vitest, which loads it by its path */
+const PROGRESS_MS = 30_000;
+
+/** Says where no terminal shows it how far the run is. Writes `Times` to the file that SALLYPORT_TEST_TIMES names. @public for vitest, which loads it by its path */
 // biome-ignore lint/style/noDefaultExport: how vitest loads a reporter.
 export default class TimesReporter implements Reporter {
   readonly #deadline = readOrder()?.deadline ?? Number.POSITIVE_INFINITY;
   /** Modules that ended before the time was up: of one that was running then, the tests that had not begun are skipped. */
   readonly #whole = new Set<string>();
 
+  #files = 0;
+  #ended = 0;
+  #progress: NodeJS.Timeout | undefined;
+
+  onTestRunStart({ length }: readonly unknown[]): void {
+    this.#files = length;
+    if (process.stdout.isTTY) return;
+    const say = () => process.stdout.write(`   ${this.#ended} of ${this.#files} files\n`);
+    this.#progress = setInterval(say, PROGRESS_MS).unref();
+  }
+
   onTestModuleEnd({ id }: TestModule): void {
+    this.#ended += 1;
     if (Date.now() < this.#deadline) this.#whole.add(id);
   }
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[], reason: TestRunEndReason): void {
+    clearInterval(this.#progress);
     const path = process.env.SALLYPORT_TEST_TIMES;
     if (path === undefined) return;
     const files = modules.map((module): FileTime => {

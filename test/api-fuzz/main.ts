@@ -1,14 +1,24 @@
-// `npm run test:api-fuzz`: runs schemathesis against a real `sallyport platform`, from its OpenAPI document alone, as
-// each caller of callers.ts. The same commit and seed send the same requests. SALLYPORT_FUZZ_SEED=<number> changes the
-// run, SALLYPORT_FUZZ_EXAMPLES=<number> and SALLYPORT_FUZZ_EDGES=all make it longer.
+// `npm run test:api-fuzz`: the Management API's fuzzer.
 
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { readOptions } from "../../scripts/running/options.ts";
 import { type Caller, callersOf } from "./callers.ts";
 import { configOf } from "./config.ts";
 import { findSchemathesis, schemathesis, UnavailableError } from "./schemathesis.ts";
 import { stageFor } from "./stage.ts";
+
+const HELP = `usage: npm run test:api-fuzz
+
+Runs schemathesis against a real \`sallyport platform\`, from its OpenAPI document alone, as each caller of
+test/api-fuzz/callers.ts. The same commit and seed send the same requests. Environment variables change the run:
+
+  SALLYPORT_FUZZ_SEED=NUMBER      other requests
+  SALLYPORT_FUZZ_EXAMPLES=NUMBER  of each operation (8)
+  SALLYPORT_FUZZ_EDGES=all        all edges of each parameter
+`;
+readOptions({ name: "npm run test:api-fuzz", help: HELP }, {});
 
 /** With this exit code, `npm test` prints that the part was left out, and runs the others. */
 const CANNOT_RUN_HERE = 77;

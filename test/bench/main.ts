@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readOptions, refuse } from "../../scripts/running/options.ts";
 import { benchReconcile, benchSync } from "./against-peer.ts";
 import { benchAgent } from "./agent/bench.ts";
 import { benchCli } from "./cli/bench.ts";
@@ -14,14 +14,14 @@ import { benchReleases } from "./releases/bench.ts";
 import { benchStory } from "./story.ts";
 import { printed, type Row } from "./table.ts";
 
-const HELP = `npm run bench -- [options]
-npm run bench -- platform [options]
-npm run bench -- health [options]
-npm run bench -- debug [options]
-npm run bench -- machines [options]
-npm run bench -- releases [options]
-npm run bench -- cli [--runs N]
-npm run bench -- policies [--runs N]
+const HELP = `usage: npm run bench -- [options]
+       npm run bench -- platform [options]
+       npm run bench -- health [options]
+       npm run bench -- debug [options]
+       npm run bench -- machines [options]
+       npm run bench -- releases [options]
+       npm run bench -- cli [--runs N]
+       npm run bench -- policies [--runs N]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
@@ -66,9 +66,10 @@ With \`policies\` the CPU that an installation takes of the API server, beside a
   --help
 `;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
+const SCRIPT = { name: "npm run bench", help: HELP };
+const { values, positionals } = readOptions(
+  SCRIPT,
+  {
     only: { type: "string", multiple: true, default: [] },
     pods: { type: "string", default: "10000,50000" },
     widgets: { type: "string", default: "2000" },
@@ -90,13 +91,9 @@ const { values, positionals } = parseArgs({
     promotions: { type: "string", default: "50" },
     followers: { type: "string", default: "1000" },
     neighbours: { type: "string", default: "100" },
-    help: { type: "boolean", default: false },
   },
-});
-if (values.help) {
-  console.log(HELP);
-  process.exit(0);
-}
+  { allowPositionals: true },
+);
 
 const stop = new AbortController();
 process.once("SIGINT", () => stop.abort(new Error("stopped")));
@@ -113,7 +110,7 @@ const ofCli = only === "cli";
 const ofPolicies = only === "policies";
 const ofCluster = only === undefined;
 if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines || ofReleases || ofCli || ofPolicies ? 1 : 0))
-  throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
+  refuse(SCRIPT, `there is no benchmark ${positionals.at(-1)}`);
 
 if (ofPlatform) {
   const { seconds, rows: many, agents, runs = "3" } = values;

@@ -1,19 +1,13 @@
-// `npm run test:versions`: the grant cases, the chart's installations and the story against each Kubernetes version of
-// lab/cluster/kubernetes-versions.ts, one after the other. `npm run test:versions -- 1.30 1.33` takes these alone. Goes
-// on after a failure, so that one run shows all of them. Builds a version's programs when the cache does not have them.
+// `npm run test:versions`. `--help` says more.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProgramsError } from "../../lab/cluster/go-build.ts";
-import {
-  chosenKubernetes,
-  environmentOf,
-  KUBERNETES_VERSIONS,
-  type KubernetesMinor,
-} from "../../lab/cluster/kubernetes-versions.ts";
+import { environmentOf, KUBERNETES_VERSIONS, type KubernetesMinor } from "../../lab/cluster/kubernetes-versions.ts";
 import { findPrograms } from "../../lab/cluster/programs.ts";
+import { readOptions, refuse } from "../../scripts/running/options.ts";
 import { FriendlyError } from "../../src/cli/kernel/command.ts";
 import { lackedByCases } from "./lacking.ts";
 
@@ -38,12 +32,28 @@ interface Report {
   readonly numFailedTests: number;
 }
 
+const KNOWN = Object.keys(KUBERNETES_VERSIONS) as KubernetesMinor[];
+const SCRIPT = {
+  name: "npm run test:versions",
+  help: `usage: npm run test:versions [-- VERSION …]
+
+Runs the grant cases, the chart's installations and the story against each Kubernetes version, one after the other, or
+against those that are named: ${KNOWN.join(", ")}. Goes on after a failure, so that one run shows all of them. Builds a
+version's programs when the cache does not have them.
+`,
+};
+
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort(new Error(name)));
 
+const { positionals } = readOptions(SCRIPT, {}, { allowPositionals: true });
+const named = positionals.map(
+  (text) => KNOWN.find((minor) => minor === text) ?? refuse(SCRIPT, `${text} is none of ${KNOWN.join(", ")}`),
+);
+
 try {
-  process.exitCode = (await testAll(process.argv.slice(2), stop.signal)) ? 0 : 1;
+  process.exitCode = (await testAll(named.length > 0 ? named : KNOWN, stop.signal)) ? 0 : 1;
 } catch (error) {
   const isForPeople = error instanceof ProgramsError || error instanceof FriendlyError;
   if (stop.signal.aborted) say("stopped");
@@ -52,9 +62,7 @@ try {
 }
 
 /** @returns whether all tests passed on all versions */
-async function testAll(args: readonly string[], signal: AbortSignal): Promise<boolean> {
-  const named = args.flatMap((text) => chosenKubernetes({ SALLYPORT_KUBERNETES: text }) ?? []);
-  const minors = named.length > 0 ? named : (Object.keys(KUBERNETES_VERSIONS) as KubernetesMinor[]);
+async function testAll(minors: readonly KubernetesMinor[], signal: AbortSignal): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-versions-"));
   const outcomes: string[] = [];
   let isOk = true;
@@ -87,7 +95,11 @@ async function run(
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
   const startedAt = performance.now();
   say(`── ${title} ──`);
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const reporters = [
+    "--reporter=default",
+    "--reporter=./scripts/test-run/json-reporter.ts",
+    `--outputFile.json=${report}`,
+  ];
   const child = spawn("vitest", ["run", ...vitest, ...reporters], {
     stdio: "inherit",
     env: { ...env, ...(isFull && { SALLYPORT_TEST_FULL: "1" }) },
