@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { isRunning } from "../src/base/testing/is-running.ts";
+import { until } from "../src/base/testing/until.ts";
 
 // Runs the script as a process in its own checkout, with an `npm` that only writes down how it was called.
 
@@ -33,10 +36,18 @@ async function installed(packages: object): Promise<void> {
   await write("node_modules/node/bin/node", "");
 }
 
+interface Ended {
+  readonly code: number | null;
+  readonly said: string;
+  readonly called: string;
+}
+
 /** @param npm what the fake npm does after it has written down its arguments */
-async function prepare(
-  npm = "exit 0",
-): Promise<{ readonly code: number | null; readonly said: string; readonly called: string }> {
+async function prepare(npm = "exit 0"): Promise<Ended> {
+  return (await start(npm)).ended;
+}
+
+async function start(npm: string) {
   await write("bin/npm", `#!/bin/sh\necho "$@" >> "${root}/called"\n${npm}\n`, 0o755);
   const child = spawn(process.execPath, [join(root, "scripts", "prepare.mjs")], {
     env: { PATH: `${join(root, "bin")}:/usr/bin:/bin` },
@@ -46,8 +57,13 @@ async function prepare(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     said += text;
   });
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { code, said, called: await readFile(join(root, "called"), "utf8").catch(() => "") };
+  const ended = once(child, "close").then(
+    async ([code]): Promise<Ended> => ({
+      ...{ code, said },
+      called: await readFile(join(root, "called"), "utf8").catch(() => ""),
+    }),
+  );
+  return { ended, said: () => said, kill: (name: NodeJS.Signals) => child.kill(name) };
 }
 
 const INSTALLS = `mkdir -p node_modules/node/bin && touch node_modules/node/bin/node`;
@@ -97,6 +113,53 @@ it("fails when npm is content but Node 24 did not come", async () => {
   const { code, said } = await prepare();
   expect(code).toBe(1);
   expect(said).toContain("ignore-scripts");
+});
+
+const HANGS = `echo $$ > "${"$"}{0%/*}/../npm.pid"; sleep 600 & echo $! > "${"$"}{0%/*}/../sleep.pid"; wait`;
+const pidIn = (file: string) =>
+  until(async () => Number(await readFile(join(root, file), "utf8").catch(() => "0")) || undefined);
+
+it.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)("ends npm with all that it has started at %s, and says so", async (name, code) => {
+  const first = await start(HANGS);
+  const pids = [await pidIn("npm.pid"), await pidIn("sleep.pid")];
+  first.kill(name);
+  expect(await first.ended).toMatchObject({ code, said: expect.stringContaining("stopping the installation …") });
+  for (const pid of pids) await until(async () => !isRunning(pid as number));
+  expect(await prepare(INSTALLS)).toMatchObject({ code: 0 });
+});
+
+it("waits for another start that installs, and installs nothing again", async () => {
+  await write("node_modules/next.json", JSON.stringify({ packages: INSTALLED }));
+  const installs = `${INSTALLS}; while [ ! -e go ]; do sleep 0.05; done; mv node_modules/next.json node_modules/.package-lock.json`;
+  const first = await start(installs);
+  await until(async () => first.said().includes("installing packages"));
+  const second = await start(installs);
+  await until(async () => second.said().includes("another start installs the packages (process "));
+  await write("go", "");
+  expect(await first.ended).toMatchObject({ code: 0 });
+  const { code, said, called } = await second.ended;
+  expect({ code, times: called.split("\n").length - 1 }).toEqual({ code: 0, times: 1 });
+  expect(said).not.toContain("installing packages");
+});
+
+it("waits for the npm of a start that was killed", async () => {
+  const first = await start(HANGS);
+  const pid = (await pidIn("npm.pid")) as number;
+  await until(async () => (await readlink(join(root, ".installing"))).includes(`+${pid}@`));
+  first.kill("SIGKILL");
+  const second = await start(INSTALLS);
+  await until(async () => second.said().includes("another start installs the packages"));
+  process.kill(-pid, "SIGKILL");
+  expect(await second.ended).toMatchObject({ code: 0 });
+});
+
+it.each(["999999999", "999999999+999999998"])("takes over a lock whose owner %s is gone", async (pids) => {
+  await symlink(`${pids}@${hostname()}`, join(root, ".installing"));
+  expect(await prepare(INSTALLS)).toMatchObject({ code: 0, said: expect.not.stringContaining("another start") });
+  expect((await readdir(root)).filter((name) => name.startsWith(".installing"))).toEqual([]);
 });
 
 it("runs before each script of package.json", async () => {
