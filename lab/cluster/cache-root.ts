@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { ProgramsError } from "./go-build.ts";
@@ -6,13 +6,23 @@ import { ProgramsError } from "./go-build.ts";
 /**
  * `${XDG_CACHE_HOME:-~/.cache}/sallyport`, which exists then. Programs in it run as this user, so it must be theirs alone.
  *
- * @throws ProgramsError when another user could have put something there.
+ * @throws ProgramsError when nothing can be kept there, or another user could have put something there.
  */
 export function cacheRoot(env: Readonly<Record<string, string | undefined>>): string {
   const named = env.XDG_CACHE_HOME ?? "";
   // The XDG base directory specification says to ignore a relative value.
   const root = join(isAbsolute(named) ? named : join(homedir(), ".cache"), "sallyport");
-  mkdirSync(root, { recursive: true, mode: 0o700 });
+  try {
+    // Without a home it is no absolute path, and would lie wherever the program was started.
+    if (!isAbsolute(root)) throw new Error("HOME is empty");
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    accessSync(root, constants.W_OK);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : error;
+    throw new ProgramsError(`cannot write ${root}; set XDG_CACHE_HOME to a folder that can be written (${why})`, {
+      cause: error,
+    });
+  }
   const problem = foreignPart(root);
   if (problem !== undefined) {
     throw new ProgramsError(

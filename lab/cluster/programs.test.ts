@@ -2,11 +2,18 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { cacheRoot } from "./cache-root.ts";
 import { CONTROL_PLANE_NAMES, ProgramsError, type Recipe } from "./go-build.ts";
 import { chosenKubernetes, KUBERNETES_VERSIONS, NEWEST } from "./kubernetes-versions.ts";
-import { type FindOptions, findPrograms, fitsServer, type KubernetesProgram, minorOf } from "./programs.ts";
+import {
+  ensureRecipe,
+  type FindOptions,
+  findPrograms,
+  fitsServer,
+  type KubernetesProgram,
+  minorOf,
+} from "./programs.ts";
 
 const never = new AbortController().signal;
 let root = "";
@@ -149,6 +156,17 @@ describe("where a program comes from", () => {
       "SALLYPORT_KUBERNETES=1.29: the programs can be built for",
     );
     expect(chosenKubernetes({ SALLYPORT_KUBERNETES: "" })).toBeUndefined();
+  });
+
+  it.each([
+    ["is no folder", "/dev/null", "cannot write /dev/null/.cache/sallyport; set XDG_CACHE_HOME"],
+    ["is empty", "", "cannot write .cache/sallyport; set XDG_CACHE_HOME"],
+  ])("says what to do when HOME %s", async (_what, home, words) => {
+    vi.stubEnv("HOME", home);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const recipe = { title: "a program", expectation: "at once", folderName: "a", build: async () => undefined };
+    const building = ensureRecipe(recipe, { env: {}, say: () => undefined }, new AbortController().signal);
+    await expect(building).rejects.toThrow(words);
   });
 
   it("is under ~/.cache when XDG_CACHE_HOME is relative, as its specification says", () => {

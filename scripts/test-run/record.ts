@@ -25,7 +25,13 @@ const MOST_BYTES = 1_000_000;
 export function recordLastRuns(files: readonly FileTime[]): void {
   const greenAt = Date.now();
   const green = files.filter(({ state }) => state === "passed");
-  writeLastRuns(Object.fromEntries(green.map(({ file, seconds }) => [file, { greenAt, seconds }])));
+  try {
+    writeLastRuns(Object.fromEntries(green.map(({ file, seconds }) => [file, { greenAt, seconds }])));
+  } catch (error) {
+    // The run counts all the same.
+    const why = error instanceof Error ? error.message : error;
+    process.stdout.write(`the order of the next run will not know of this one: ${why}; set XDG_CACHE_HOME\n`);
+  }
 }
 
 /**
