@@ -3,6 +3,7 @@
 
 import { join } from "node:path";
 import type { BrowserContext } from "playwright-core";
+import { PORTAL_COLOURS, PORTAL_PRESETS } from "../src/contract/projects/portal-appearance.ts";
 import { CLI_CLIENT } from "../src/platform/identity/oauth/client.ts";
 import { begin } from "../src/platform/identity/testing/flow.ts";
 import { OutsideProviderUnderTest } from "../src/platform/identity/testing/outside.ts";
@@ -11,6 +12,11 @@ import { chromiumProblem, startChromium } from "../test/browser/chromium.ts";
 
 const OUT = join(import.meta.dirname, "../docs/images");
 const CLIENT = { id: "sallyport", secret: "t".repeat(40) };
+const WORDS = {
+  title: "The shop, in your cluster",
+  subtitle: "Two steps, about ten minutes",
+  docsUrl: "https://docs.example.com",
+};
 const problem = chromiumProblem();
 if (problem !== undefined) throw new Error(problem);
 
@@ -40,7 +46,15 @@ const person = await chromium.newContext({ colorScheme: "light" });
 await (await person.newPage()).goto(`${platform.url}/auth/login`);
 const { url } = await begin({ platform });
 await picture(person, "consent.png", url.href, { width: 480, height: 520 });
-await picture(context, "deployment-link.png", await deploymentLink(), { width: 760, height: 1_250 });
+const link = await deploymentLink();
+await picture(context, "deployment-link.png", link.url, { width: 760, height: 1_300 });
+for (const [index, preset] of PORTAL_PRESETS.entries()) {
+  await link.look({ preset, accentColor: PORTAL_COLOURS[index] });
+  await picture(context, `portal-${preset}.png`, link.url, { width: 600, height: 500 });
+}
+await link.look({ accentColor: "green", density: "compact" });
+const night = await chromium.newContext({ colorScheme: "dark" });
+await picture(night, "portal-dark.png", link.url, { width: 600, height: 500 });
 
 interface Size {
   readonly width: number;
@@ -61,7 +75,7 @@ async function picture(of: BrowserContext, file: string, address: string, size: 
 }
 
 /** Of a deployment that is being set up, with a chart that is built. */
-async function deploymentLink(): Promise<string> {
+async function deploymentLink(): Promise<{ readonly url: string; readonly look: (chosen: object) => Promise<void> }> {
   const { bootstrap } = platform;
   const { id: workspaceId } = await bootstrap.workspace("example-software");
   const { key } = await bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } });
@@ -86,7 +100,10 @@ async function deploymentLink(): Promise<string> {
   const made = await admin("POST", `/v1/deployment-groups/${group.id}/tokens`, { deploymentSetupConfig });
   const body = { name: "shop-eu", platform: "kubernetes", setupMethod: "helm" };
   const { token } = await call("POST", "/v1/deployments", body, made.token);
-  return `${platform.url}/deploy#token=${token}`;
+  return {
+    url: `${platform.url}/deploy#token=${token}`,
+    look: (chosen) => admin("PATCH", "/v1/projects/shop", { deploymentPortalAppearance: { ...WORDS, ...chosen } }),
+  };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each answer is of another form, and a wrong field shows in the picture.

@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { PORTAL_COLOURS, PORTAL_DENSITIES, PORTAL_PRESETS } from "../../src/contract/projects/portal-appearance.ts";
 import { newSite, type Site } from "../../src/platform/areas/deployments/testing/site.ts";
 import { newTeam } from "../../src/platform/areas/invitations/testing/team.ts";
 import { newBuildSite } from "../../src/platform/areas/packages/testing/builds.ts";
@@ -20,6 +21,11 @@ if (problem !== undefined) console.warn(`SKIPPED: test/browser, the pages in a r
 
 const CLIENT = { id: "sallyport", secret: "t".repeat(40) };
 const HOSTILE = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>`;
+/** One white point. */
+const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg==",
+  "base64",
+);
 const outside = await OutsideProviderUnderTest.start();
 afterAll(() => outside.close());
 
@@ -327,10 +333,54 @@ describe.skipIf(problem !== undefined)("in a real browser", () => {
           expectRefused(at, 404);
         });
 
+        it("looks as the vendor has chosen, well in the light and the dark, and the host of an image does not learn the address", async () => {
+          const site = await newSite(world);
+          await release(site);
+          const { deploymentLink } = await linkOf(site);
+          const logo = "https://images.example.com/logo.png";
+          const at = await scene([logo]);
+          const asked: Record<string, string>[] = [];
+          let answer: { readonly status: number; readonly body?: Buffer } = { status: 200, body: PIXEL };
+          await at.context.route(logo, async (route) => {
+            asked.push(await route.request().allHeaders());
+            await route.fulfill({ ...answer, contentType: "image/png" });
+          });
+          const look = async (deploymentPortalAppearance: object) => {
+            const body = { deploymentPortalAppearance };
+            expect((await site.call("PATCH", `/v1/projects/${site.project.id}`, { body })).status).toBe(200);
+          };
+          await open(at, deploymentLink);
+          await at.page.getByRole("heading", { name: `Set up ${site.project.name}` }).waitFor();
+          for (const [index, preset] of PORTAL_PRESETS.entries()) {
+            const density = PORTAL_DENSITIES[index % 2];
+            await look({ preset, accentColor: PORTAL_COLOURS[index + 1], density, subtitle: "In ten minutes" });
+            await at.page.reload();
+            await isWell(at);
+            const order = await at.tabOrder();
+            expect(order.filter((each) => each.endsWith("(not seen)"))).toEqual([]);
+          }
+          expect(asked).toEqual([]);
+          // Over the initials stands the image; where none comes, they stay.
+          const tile = at.page.locator(".avatar");
+          const initials = await tile.screenshot();
+          await look({ preset: "minimal", accentColor: "slate", avatarUrl: logo });
+          await at.page.reload();
+          await at.page.waitForFunction("document.images[0].naturalWidth > 0");
+          expect((await tile.screenshot()).equals(initials)).toBe(false);
+          await isWell(at);
+          answer = { status: 404 };
+          await at.page.reload();
+          await at.page.waitForFunction("document.images.length === 0");
+          expect((await tile.screenshot()).equals(initials)).toBe(true);
+          expectRefused(at, 404);
+          expect(asked.length).toBeGreaterThanOrEqual(2);
+          for (const headers of asked) expect(Object.keys(headers)).not.toContain("referer");
+        });
+
         it("shows hostile names as text, at every width, and no page of another site may frame it", async () => {
           const site = await newSite(world);
           await release(site);
-          const appearance = { title: HOSTILE, subtitle: "W".repeat(160), supportUrl: "javascript:alert(3)" };
+          const appearance = { title: HOSTILE, subtitle: "W".repeat(160) };
           const changed = { deploymentPortalAppearance: appearance };
           expect((await site.call("PATCH", `/v1/projects/${site.project.id}`, { body: changed })).status).toBe(200);
           const { deploymentLink } = await linkOf(site);

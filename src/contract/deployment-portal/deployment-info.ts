@@ -5,6 +5,7 @@ import { EnvironmentVariable } from "../deployments/deployment-state.ts";
 import { ManagementConfig } from "../managers/managers.ts";
 import { PACKAGE_OUTPUTS } from "../packages/package-types.ts";
 import { PACKAGE_STATUSES } from "../packages/packages.ts";
+import { PORTAL_COLOURS, PORTAL_DENSITIES, PORTAL_PRESETS } from "../projects/portal-appearance.ts";
 import {
   DeploymentGroupId,
   DeploymentId,
@@ -25,13 +26,13 @@ const texts = Type.Array(text);
 
 const Appearance = Strict({
   avatarUrl: Type.Optional(text),
-  preset: Words(["clean", "technical", "enterprise", "playful", "minimal"]),
-  accentColor: Words(["blue", "purple", "green", "orange", "pink", "slate"]),
+  preset: Words(PORTAL_PRESETS),
+  accentColor: Words(PORTAL_COLOURS),
   title: Type.Optional(text),
   subtitle: Type.Optional(text),
   supportUrl: Type.Optional(text),
   docsUrl: Type.Optional(text),
-  density: Words(["comfortable", "compact"]),
+  density: Words(PORTAL_DENSITIES),
 });
 export type Appearance = Static<typeof Appearance>;
 

@@ -20,29 +20,17 @@ import {
   WorkspaceId,
 } from "../wire/schema.ts";
 import { GitHostName } from "./git-namespaces.ts";
+import { portalAppearance, storedAppearance } from "./portal-appearance.ts";
 
 const PROJECT_NAME = "^(?!prj[-_])[a-z0-9](-?[a-z0-9])*$";
 export const CAPABILITIES = ["deployments", "models", "keys", "buckets", "registry", "sandbox"] as const;
 
 const name = Type.String({ minLength: 4, maxLength: 100, pattern: PROJECT_NAME });
-const uri = Type.String({ format: "uri", maxLength: 2048 });
 const word = HumanLine(1, 128);
 /** People type this name into a shell. */
 const typed = Type.String({ minLength: 1, maxLength: 128, pattern: TYPED_NAME });
 
 const GitRepository = Strict({ type: GitHostName, repo: Type.String({ minLength: 1, maxLength: 128 }) });
-
-/** How the deployment portal looks; the defaults are the first value of each list but `density`'s `comfortable`. */
-const PortalAppearance = Strict({
-  avatarUrl: Maybe(uri),
-  preset: Type.Optional(Words(["clean", "technical", "enterprise", "playful", "minimal"])),
-  accentColor: Type.Optional(Words(["blue", "purple", "green", "orange", "pink", "slate"])),
-  title: Maybe(HumanLine(0, 80)),
-  subtitle: Maybe(HumanLine(0, 160)),
-  supportUrl: Maybe(uri),
-  docsUrl: Maybe(uri),
-  density: Type.Optional(Words(["comfortable", "compact"])),
-});
 
 const enabled = Type.Boolean();
 const regions = Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 100 }));
@@ -96,7 +84,7 @@ export const Project = Strict({
   workspaceId: WorkspaceId,
   gitRepository: Nullable(GitRepository),
   rootDirectory: Nullable(Type.String()),
-  deploymentPortalAppearance: Nullable(PortalAppearance),
+  deploymentPortalAppearance: Nullable(Strict(storedAppearance)),
   packagesConfig: Nullable(PackagesConfig),
   defaultManagers: Nullable(DefaultManagers),
   enabledCapabilities,
@@ -164,7 +152,7 @@ export const projectRoutes = routes({
     params: Ref,
     body: Strict({
       ...settings,
-      deploymentPortalAppearance: Maybe(PortalAppearance),
+      deploymentPortalAppearance: Maybe(Strict(portalAppearance)),
       defaultManagers: Maybe(DefaultManagers),
       enabledCapabilities: Type.Optional(enabledCapabilities),
     }),

@@ -57,6 +57,33 @@ onEachDatabase("projects", (world) => {
     }
   });
 
+  it("an address of the portal's appearance that its page could not use is refused", async () => {
+    const site = await newSite(world);
+    const patch = (deploymentPortalAppearance: object) =>
+      site.call("PATCH", `/v1/projects/${site.project.id}`, { body: { deploymentPortalAppearance } });
+    const refused = [
+      ...[
+        "http://example.com/a.png",
+        "https://10.0.0.1/a.png",
+        "https://localhost/a.png",
+        "https://u:p@example.com/a.png",
+      ],
+      ...["javascript:alert(1)", "data:text/html;base64,PGI+", "data:image/png,x", "https://a;b.example.com/"],
+    ].map((avatarUrl) => ({ avatarUrl }));
+    const links = ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd"];
+    for (const each of [...refused, ...links.flatMap((url) => [{ supportUrl: url }, { docsUrl: url }])]) {
+      const { status, body } = await patch(each);
+      const path = `body.deploymentPortalAppearance.${Object.keys(each)[0]}`;
+      expect([status, body.context?.issues[0].path], JSON.stringify(each)).toEqual([400, path]);
+    }
+    const [said] = (await patch({ avatarUrl: "http://a.example/x.png" })).body.context.issues;
+    expect(said.message).toMatch(/^must be https:\/\/ with the name of a host/);
+    const taken = { avatarUrl: "https://images.example.com/a.png?v=1", supportUrl: "mailto:help@example.com" };
+    const all = { ...taken, docsUrl: "http://docs.example.com/" };
+    expect((await patch(all)).body.deploymentPortalAppearance).toEqual(all);
+    expect((await patch({ avatarUrl: "data:image/png;base64,iVBORw0KGgo=" })).status).toBe(200);
+  });
+
   it("a patch changes what it names, clears with null, and checks default managers", async () => {
     const site = await newSite(world);
     const path = `/v1/projects/${site.project.id}`;

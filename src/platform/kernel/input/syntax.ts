@@ -4,6 +4,7 @@ import Format from "typebox/format";
 import { Settings } from "typebox/system";
 import { isInstant } from "../../../base/instant.ts";
 import { oneOf } from "../../../base/one-of.ts";
+import { AVATAR_URL } from "../../../contract/projects/portal-appearance.ts";
 import { HUMAN_LINE, HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { type Issue, MAX_ISSUES } from "../errors.ts";
 import { MAX_DEPTH, MAX_KEYS, MAX_VALUES } from "./body.ts";
@@ -62,9 +63,7 @@ function toIssues(where: string, error: Misfit): Issue[] {
     case "const":
       return [{ path, message: `must be ${JSON.stringify(error.params.allowedValue)}` }];
     case "pattern":
-      return [
-        { path, message: isReadable(error.params.pattern) ? "has an invisible or control character" : error.message },
-      ];
+      return [{ path, message: IN_WORDS.get(String(error.params.pattern)) ?? error.message }];
     // The errors of the parts say it better.
     case "boolean":
     case "anyOf":
@@ -74,10 +73,12 @@ function toIssues(where: string, error: Misfit): Issue[] {
   }
 }
 
-/** The patterns that refuse characters which a person cannot see; as an expression they say little. */
-function isReadable(pattern: string | RegExp): boolean {
-  return pattern === HUMAN_LINE || pattern === HUMAN_TEXT;
-}
+/** The patterns that say little as an expression. */
+const IN_WORDS: ReadonlyMap<string, string> = new Map([
+  [HUMAN_LINE, "has an invisible or control character"],
+  [HUMAN_TEXT, "has an invisible or control character"],
+  [AVATAR_URL, "must be https:// with the name of a host, without user or fragment, or data:image/…;base64,…"],
+]);
 
 function unescapePointer(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~").slice(0, 128);

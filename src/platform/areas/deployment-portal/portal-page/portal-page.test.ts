@@ -1,16 +1,19 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
+import { json } from "../../../database/json.ts";
 import { type Seen, TestBrowser } from "../../../identity/testing/test-browser.ts";
 import { onEachDatabase } from "../../../testing/harness.ts";
 import { newSite, type Site } from "../../deployments/testing/site.ts";
 import { newBuildSite } from "../../packages/testing/builds.ts";
 import { release } from "../../releases/testing/releases.ts";
 import { linesOf } from "../testing/portal-lines.ts";
+import { lookOf } from "./looks.ts";
 
 const run = promisify(execFile);
 const POLICY = { allowedPlatforms: ["kubernetes"], allowedSetupMethods: ["helm"] };
@@ -154,10 +157,15 @@ onEachDatabase(
         title: HOSTILE.slice(0, 80),
         subtitle: HOSTILE,
         supportUrl: "javascript:alert(3)",
+        avatarUrl: "https://x.example;script-src/'unsafe-inline'\"><script>alert(4)</script>",
         docsUrl: "https://docs.example.com/?a=1&b='2'",
       };
-      const body = { deploymentPortalAppearance };
-      expect((await site.call("PATCH", `/v1/projects/${site.project.id}`, { body })).status).toBe(200);
+      // As rules of long ago may have let it in.
+      await world.platform.db
+        .updateTable("projects")
+        .set({ deployment_portal_appearance: json(deploymentPortalAppearance) })
+        .where("id", "=", site.project.id)
+        .execute();
       await site.rebuild();
       const [{ id }] = (await site.builder("lease", { builderId: "b", types: ["helm"] })).body.packages;
       const outputs = { type: "helm", chart: "oci://x.example/shop;$(id)`id`", version: "1.0.0" };
@@ -172,6 +180,40 @@ onEachDatabase(
       );
       expect(linesOf(shown).join("\n")).not.toMatch(/\$\(id\)|`/);
       expect(shown.text).not.toContain("x.example");
+      expect(shown.headers.get("content-security-policy")).not.toMatch(/unsafe|\*|https?:/);
+    });
+
+    it("looks as the vendor has chosen, and asks the host of the vendor's image at most", async () => {
+      const site = await newSite(world);
+      await release(site);
+      const look = async (deploymentPortalAppearance: object | null) => {
+        const body = { deploymentPortalAppearance };
+        expect((await site.call("PATCH", `/v1/projects/${site.project.id}`, { body })).status).toBe(200);
+      };
+      const browser = new TestBrowser();
+      const { url, text } = await openedWith((await linkOf(site)).token, browser);
+      expect(text).toContain(lookOf({ preset: "clean", accentColor: "blue", density: "comfortable" }));
+      expect(text).toContain(`<p class="vendor">${site.workspace.name}</p>`);
+      const chosen = { preset: "playful", accentColor: "pink", density: "compact" } as const;
+      const words = { title: "The shop", subtitle: "In ten minutes", supportUrl: "mailto:help@example.com" };
+      await look({ ...chosen, ...words, avatarUrl: "https://images.example.com/logo.png?a=1&b=2" });
+      const shown = await browser.get(url);
+      expect(shown.text).toContain(lookOf(chosen));
+      expect(shown.text).toContain("<h1>The shop</h1>");
+      expect(shown.text).toContain('<p class="subtitle">In ten minutes</p>');
+      expect(shown.text).toContain('<a href="mailto:help@example.com" rel="noreferrer">Support</a>');
+      expect(shown.text).toContain('<img src="https://images.example.com/logo.png?a=1&#38;b=2" alt=""');
+      const style = createHash("sha256").update(shown.text.match(/<style>([^<]*)<\/style>/)?.[1] ?? "");
+      const policy = shown.headers.get("content-security-policy")?.split("; ") ?? [];
+      expect(policy).toContain(`style-src 'sha256-${style.digest("base64")}'`);
+      expect(policy.filter((each) => /https?:/.test(each))).toEqual(["img-src data: https://images.example.com"]);
+      expect(shown.headers.get("cross-origin-embedder-policy")).toBe("credentialless");
+      // No title of blanks leaves the page without a heading.
+      await look({ title: " ", subtitle: " " });
+      const blank = await browser.get(url);
+      expect(blank.text).toContain(`<h1>Set up ${site.project.name}</h1>`);
+      expect(blank.text).not.toContain('class="subtitle"');
+      expect(blank.headers.get("cross-origin-embedder-policy")).toBeNull();
     });
 
     it("follows a deployment from its link until it runs, with its error in words", async () => {

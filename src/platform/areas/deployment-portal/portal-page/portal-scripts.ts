@@ -28,10 +28,15 @@ take();
 const LOOK_MS = 10_000;
 
 /**
- * Lets a line be copied with a button, and takes what has changed from a fresh copy of this page, part by part, so that
+ * Takes away an image that does not come, which covers the initials. Lets a line be copied with a button, and takes what has changed from a fresh copy of this page, part by part, so that
  * focus and selection stay where nothing changed. It ends when the page says that all is settled.
  */
 export const SETUP_SCRIPT = `
+for (const image of document.images) {
+  const drop = () => image.remove();
+  if (image.complete && image.naturalWidth === 0) drop();
+  image.addEventListener("error", drop);
+}
 document.documentElement.classList.toggle("scripted", Boolean(navigator.clipboard));
 const told = document.getElementById("told");
 document.addEventListener("click", async ({ target }) => {

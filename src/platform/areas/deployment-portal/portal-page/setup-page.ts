@@ -2,7 +2,9 @@ import type { DeploymentInfo } from "../../../../contract/deployment-portal/depl
 import type { DeploymentListItem } from "../../../../contract/deployments/deployment.ts";
 import type { Manager, ManagerSetup, SetupStatus } from "../../../../contract/managers/managers.ts";
 import { html, type Markup, outsideLink, type Page, page } from "../../../kernel/web-page.ts";
+import { brandOf } from "./brand.ts";
 import { deploymentSteps, groupSteps, type Step, type Terms } from "./commands.ts";
+import { lookOf } from "./looks.ts";
 import { managerSteps } from "./manager-steps.ts";
 import { type Blocker, blockersOf } from "./next-steps.ts";
 import { SETUP_SCRIPT } from "./portal-scripts.ts";
@@ -41,23 +43,22 @@ export function setupPage(view: PortalView): Page {
   const blockers = view.manager === undefined ? blockersOf(info) : [];
   const isWaited = info.tokenType === "deployment-group" && blockers.some(({ isFatal }) => isFatal);
   const isSettled = lines.length > 0 && lines.every(({ progress }) => progress.isSettled) && !isWaited;
-  const title =
-    appearance.title ??
-    (view.manager === undefined ? `Set up ${info.project.name}` : `Set up the manager ${info.project.name}`);
-  const { supportUrl, docsUrl, subtitle } = appearance;
+  const { title: chosen = "", subtitle = "", supportUrl, docsUrl } = appearance;
+  const title = chosen.trim() || `Set up ${view.manager === undefined ? "" : "the manager "}${info.project.name}`;
+  const { head, imageOrigin } = brandOf(info.workspace.name, appearance.avatarUrl ?? info.workspace.avatarUrl);
   return page(
     title,
-    html`${subtitle === undefined ? undefined : html`<p>${subtitle}</p>`}
+    html`${subtitle.trim() === "" ? undefined : html`<p class="subtitle">${subtitle}</p>`}
 ${part("blockers", blockersPart(blockers))}
 ${part("progress", progressPart(lines, isSettled))}
 ${part("what", whatPart(view))}
 ${part("steps", stepsPart(view))}
 <p class="note">The lines hold this link's token, which is a key: keep them as you keep a password. Your shell may write what you paste into its history.</p>
-<p>${docsUrl === undefined ? undefined : outsideLink(docsUrl, "Documentation")} ${supportUrl === undefined ? undefined : outsideLink(supportUrl, "Support")}
+<footer><p>${docsUrl === undefined ? undefined : outsideLink(docsUrl, "Documentation")} ${supportUrl === undefined ? undefined : outsideLink(supportUrl, "Support")}
 <a href="${prefix}/docs">All that the API does</a> <a href="${prefix}/deploy">Open another link</a></p>
 <form method="post" action="${prefix}/deploy/${keyId}/close"><button class="small">Close this link in this browser</button></form>
-<p role="status" id="told"></p>`,
-    { script: SETUP_SCRIPT, wide: true },
+<p role="status" id="told"></p></footer>`,
+    { script: SETUP_SCRIPT, wide: true, head, imageOrigin, look: lookOf(appearance) },
   );
 }
 
