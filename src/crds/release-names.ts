@@ -53,6 +53,3 @@ export function applySetId(name: string, namespace: string): string {
 function ownerPart({ metadata: { uid }, spec: { deploymentId } }: AccountOwner): string {
   return `${uid.replaceAll("-", "").slice(0, 12)}.${objectName(deploymentId)}`;
 }
-
-/** Helm's word for an object that stays when its chart lacks it: `keep`. A release keeps it as well. */
-export const KEEP_ANNOTATION = "helm.sh/resource-policy";

@@ -51,6 +51,7 @@ export const KNOWN_CONTROLLERS: readonly Makers[] = [
         "secrets-store.csi.x-k8s.io",
         "isindir.github.com",
         "*.banzaicloud.com",
+        "*.banzaicloud.io",
         "*.mittwald.de",
         "*.mittwald.systems",
       ],
@@ -92,6 +93,8 @@ export const KNOWN_CONTROLLERS: readonly Makers[] = [
       ...["*.mysql.oracle.com", "*.mongodb.com", "*.opstreelabs.in", "*.spotahome.com", "*.rabbitmq.com"],
       ...["*.k8s.elastic.co", "*.opster.io", "*.datastax.com", "*.k8ssandra.io", "*.altinity.com", "*.min.io"],
       ...["*.kubedb.com", "*.pingcap.com", "*.scylladb.com", "*.cockroachlabs.com", "*.couchbase.com", "*.mariadb.com"],
+      ...["app.redislabs.com", "*.presslabs.org", "*.cybozu.com", "*.keycloak.org", "sonataflow.org", "*.longhorn.io"],
+      ...["awx.ansible.com", "tf.isaaguilar.com", "*.karpenter.sh"],
       ...["*.vitess.io", "*.confluent.io", "*.redpanda.com", "*.nats.io", "*.ceph.rook.io", "*.rook.io", "*.neo4j.com"],
       // What watches.
       ...["monitoring.coreos.com/prometheuses", "monitoring.coreos.com/prometheusagents", "*.opentelemetry.io"],
@@ -113,7 +116,15 @@ export const KNOWN_CONTROLLERS: readonly Makers[] = [
         "*.metallb.universe.tf",
       ],
       ...["*.k8s.aws", "networking.gke.io", "*.cloud.google.com", "*.submariner.io", "*.skupper.io", "*.ngrok.com"],
-      ...["*.consul.hashicorp.com", "*.kuma.io", "*.apisix.apache.org", "*.haproxy.org", "*.haproxy.com"],
+      ...[
+        "*.consul.hashicorp.com",
+        "k8s.cni.cncf.io",
+        "*.nmstate.io",
+        "*.kuma.io",
+        "*.apisix.apache.org",
+        "*.haproxy.org",
+        "*.haproxy.com",
+      ],
     ],
   },
   {

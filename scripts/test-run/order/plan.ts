@@ -29,7 +29,9 @@ export function planRun(root: string, tests: readonly string[]): Plan {
 }
 
 function describeBase(base: Base | undefined): string {
-  return base === undefined ? "nothing, there is no git or too little history" : `${base.commit.slice(0, 8)} (${base.because})`;
+  return base === undefined
+    ? "nothing, there is no git or too little history"
+    : `${base.commit.slice(0, 8)} (${base.because})`;
 }
 
 export interface Changed {

@@ -17,3 +17,6 @@ export const RELEASE_VOLUMES = [
 ];
 /** What a projected volume may have: `podCertificate`, for one, would be a credential of the pod's account. */
 export const PROJECTED_SOURCES = ["configMap", "downwardAPI", "secret", "serviceAccountToken", "clusterTrustBundle"];
+
+/** Longest time, in seconds, that a pod may take to end: those that end are beside the new ones, and outlive a deletion. */
+export const MAX_GRACE_SECONDS = 3_600;

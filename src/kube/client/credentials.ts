@@ -122,7 +122,7 @@ export function bytesOf(
   file: string | undefined,
 ): (() => Promise<Buffer>) | undefined {
   if (data !== undefined) {
-    if (!/^[A-Za-z0-9+/\r\n]+={0,2}[\r\n]*$/.test(data)) throw new Error(`${field} is not base64`);
+    if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data.replaceAll(/[\r\n]/g, ""))) throw new Error(`${field} is not base64`);
     const bytes = Buffer.from(data, "base64");
     return async () => bytes;
   }

@@ -28,7 +28,8 @@ export function fieldsOf(manifest: ReleaseManifest): readonly Found[] {
       }
     }
   };
-  const isInstallable = kindAndGroup(manifest) in RELEASE_RESOURCES && manifest.kind in RELEASE_TYPES;
+  const isInstallable =
+    Object.hasOwn(RELEASE_RESOURCES, kindAndGroup(manifest)) && Object.hasOwn(RELEASE_TYPES, manifest.kind);
   if (isInstallable) walk(manifest, manifest.kind, "");
   return found;
 }

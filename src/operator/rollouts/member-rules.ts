@@ -20,8 +20,8 @@ export function selectionProblems(manifest: ReleaseManifest): readonly string[] 
   const own = manifest.metadata.labels?.[DEPLOYMENT_ID_LABEL] ?? "";
   const isOwn = (path: readonly string[]): boolean =>
     own !== "" && textAt(manifest.spec, ...path, DEPLOYMENT_ID_LABEL) === own;
-  const labels = (POD_LABELS as Paths)[kind];
-  const selector = (POD_SELECTORS as Paths)[kind];
+  const labels = Object.hasOwn(POD_LABELS, kind) ? (POD_LABELS as Paths)[kind] : undefined;
+  const selector = Object.hasOwn(POD_SELECTORS, kind) ? (POD_SELECTORS as Paths)[kind] : undefined;
   const given = nodeAt(manifest.spec, selector?.[0] ?? "");
   const isChoosing = CHOOSE_ALL.includes(kind) || Object.keys(given).length > 0;
   return [

@@ -9,7 +9,9 @@ export function nameProblems({ spec, ...manifest }: ReleaseManifest): readonly s
   const { name } = manifest.metadata;
   const isHeadless = textAt(spec, "clusterIP") === "None";
   return [
-    ...(name === "kubernetes" ? ["pods that start beside a Service of this name take it for the API server"] : []),
+    ...(/^kubernetes(-|$)/.test(name)
+      ? ["pods that start beside a Service of this name take it for the API server"]
+      : []),
     ...(isHeadless && TOP_LEVEL_DOMAINS.includes(name)
       ? [`names of its pods would be names of the domain ${name} to pods beside it`]
       : []),

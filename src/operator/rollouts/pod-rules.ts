@@ -1,4 +1,5 @@
 import {
+  MAX_GRACE_SECONDS,
   type PodSecurity,
   PROJECTED_SOURCES,
   RELEASE_VOLUMES,
@@ -22,7 +23,7 @@ const SELINUX_TYPES = ["", "container_t", "container_init_t", "container_kvm_t"]
 export function podProblems(template: Node, rules: PodRules): readonly string[] {
   const { bringsAccount, registries, podSecurity } = rules;
   const pod = nodeAt(template, "spec");
-  const containers = ["containers", "initContainers", "ephemeralContainers"].flatMap((list) => listAt(pod, list));
+  const containers = containersOf(pod);
   const account = textAt(pod, "serviceAccountName") || textAt(pod, "serviceAccount") || "default";
   return [
     ...HOST_NAMESPACES.filter((field) => isSet(pod[field])).map((field) => `${field} shares the node's own`),
@@ -54,6 +55,14 @@ function hasToken(volume: Node): boolean {
   return listAt(volume, "projected", "sources").some((source) => source.serviceAccountToken !== undefined);
 }
 
+function containersOf(pod: Node): readonly Node[] {
+  return ["containers", "initContainers", "ephemeralContainers"].flatMap((list) => listAt(pod, list));
+}
+
+function isLonger({ terminationGracePeriodSeconds: seconds }: Node): boolean {
+  return typeof seconds === "number" && seconds > MAX_GRACE_SECONDS;
+}
+
 /** A pod that chooses its node goes to where another pod's secrets are. */
 function placeProblems(pod: Node): readonly string[] {
   const affinity = nodeAt(pod, "affinity", "nodeAffinity");
@@ -69,6 +78,10 @@ function placeProblems(pod: Node): readonly string[] {
     ...(isSet(pod.nodeName) ? ["nodeName goes around the scheduler"] : []),
     ...(nodeAt(pod, "nodeSelector")[HOSTNAME] === undefined ? [] : [`nodeSelector ${HOSTNAME} chooses a node by name`]),
     ...(isNamed ? ["nodeAffinity chooses a node by name"] : []),
+    ...(isLonger(pod) ||
+    containersOf(pod).some((each) => [each.livenessProbe, each.startupProbe].some((probe) => isLonger(nodeAt(probe))))
+      ? [`terminationGracePeriodSeconds is more than ${MAX_GRACE_SECONDS}`]
+      : []),
   ];
 }
 

@@ -17,7 +17,9 @@ export interface Sizes {
 /** What the objects come to when all of them run: pods, and what these and the claims ask for. */
 export function sizesOf(objects: readonly Pick<ReleaseObject, "manifest">[]): Sizes {
   const manifests = objects.map(({ manifest }) => manifest);
-  const scaled = new Map(manifests.flatMap(scaledBy));
+  const scaled = new Map<string, number>();
+  // Of two autoscalers of one workload the larger counts.
+  for (const [key, most] of manifests.flatMap(scaledBy)) scaled.set(key, Math.max(scaled.get(key) ?? 0, most));
   const asked: Record<string, number> = {};
   const askedOfNode: Record<string, number> = {};
   let pods = 0;
@@ -86,13 +88,13 @@ function copiesOf(manifest: ReleaseManifest, scaled: Scaled): number | "each nod
 
 function runOf(job: Node): number {
   const parallel = countAt(job, "parallelism");
-  return typeof job.completions === "number" ? Math.min(parallel, job.completions) : parallel;
+  return typeof job.completions === "number" ? Math.min(parallel, countAt(job, "completions")) : parallel;
 }
 
-/** Absent is one. */
+/** Absent is one; less than none is none, or it would make room for others. */
 function countAt(node: Node, field: string): number {
   const count = node[field];
-  return typeof count === "number" ? count : 1;
+  return typeof count === "number" ? Math.max(0, count) : 1;
 }
 
 function add(sum: Record<string, number>, more: Readonly<Record<string, number>>, times: number): void {

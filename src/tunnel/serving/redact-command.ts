@@ -3,9 +3,10 @@ const NAME = String.raw`[\w.-]{0,64}(?:passw(?:or)?d|pwd|secret|token|api[_-]?ke
 const FLAG = new RegExp(`^--?${NAME}$`, "i");
 /** Longer text is no secret that a person types, and could be a program. */
 const MOST = 256;
-const WORD = new RegExp(String.raw`^[^\s-]\S{0,${MOST - 1}}$`);
 /** Nothing by which a shell would end a word: what comes after a value stays as it is. */
 const VALUE = String.raw`[^\s;|&<>(){}$\x60"'\\@]{1,${MOST}}`;
+/** The whole next word is such a value: a program in it stays as it is. */
+const WORD = new RegExp(`^(?!-)${VALUE}$`);
 const MARK = "[redacted]";
 
 /** Within one word, as in `sh -c "psql --password hunter2"`. Each keeps what names the secret. */

@@ -186,15 +186,12 @@ test("a wave that waits says for what, with the last warning: also of a Job that
   });
 });
 
-test("an update counts a Job that has ended apart from what it deletes, and keeps what its chart keeps", async () => {
+test("an update counts a Job that has ended apart from what it deletes", async () => {
   const shop = await world.namespace();
-  const plain = configMap(shop, "kept", {});
-  const annotations = { "helm.sh/resource-policy": "keep" };
-  const former = [job(shop), { ...plain, metadata: { ...plain.metadata, annotations } }];
-  const look = await wave(shop, former);
+  const look = await wave(shop, [job(shop)]);
   await eventually(look, ({ verdict }) => verdict !== "waiting");
   const hands = await world.hands();
-  const parts = { objects: [member(configMap(shop, "settings", {}))], former: former.map((each) => member(each)) };
+  const parts = { objects: [member(configMap(shop, "settings", {}))], former: [member(job(shop))] };
   const update = await world.intent("update", { ...parts, namespaces: [shop] });
   const { plan } = await hands.plan(update, signal());
   expect(plan).toMatchObject({ create: 1, prune: 0 });
@@ -203,11 +200,8 @@ test("an update counts a Job that has ended apart from what it deletes, and keep
     () => hands.prune(update, world.until(), signal()),
     ({ waiting }) => waiting === 0,
   );
-  expect(pruned.left).toEqual([
-    { ref: `ConfigMap/${shop}/kept`, message: "its chart keeps it (helm.sh/resource-policy)" },
-  ]);
+  expect(pruned.left).toEqual([]);
   expect(await world.read(job(shop))).toBeUndefined();
-  expect(await world.read(plain)).toBeDefined();
 });
 
 test("a Job that has failed fails the wave at once", async () => {

@@ -107,10 +107,14 @@ describe("a chart", () => {
     );
   });
 
-  it("keeps what it says is to be kept", async () => {
-    const { stack, notes } = await made(said(hooked("ConfigMap", "a", { "helm.sh/resource-policy": "keep" })));
-    expect(JSON.stringify(stack)).toContain('"helm.sh/resource-policy":"keep"');
-    expect(notes).toContain("ConfigMap a: stays when a release lacks it, and when the deployment is deleted");
+  it("keeps volume claims, and nothing else that it says is to be kept", async () => {
+    const keep = { "helm.sh/resource-policy": "keep" };
+    const { notes } = await made(said(hooked("PersistentVolumeClaim", "a", keep)));
+    expect(notes).toContain("PersistentVolumeClaim a: stays when a release lacks it");
+    const refused = stackFromChart("shop", chart, surroundings(said(hooked("ConfigMap", "a", keep))), signal);
+    expect((await refusal(refused)).message).toContain(
+      "ConfigMap a: helm.sh/resource-policy keep has no place in a release",
+    );
   });
 
   it("that makes a value by chance is told", async () => {

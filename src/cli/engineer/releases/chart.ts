@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { counted } from "../../../base/counted.ts";
 import { isRecord } from "../../../base/is-record.ts";
-import { KEEP_ANNOTATION } from "../../../crds/release-names.ts";
 import { FriendlyError, UsageError } from "../../kernel/command.ts";
 import { escaped } from "../../kernel/output.ts";
 import type { Surroundings } from "../calling.ts";
-import { type HelmHook, helmHookOf } from "./helm-hooks.ts";
+import { helmHookOf, keptBy } from "./helm-hooks.ts";
 import { documentsIn, type LocatedObject, objectsOf } from "./located-objects.ts";
 import { Faults, manifestStack, nameOf, type ReleaseStack } from "./manifest-stack.ts";
 
@@ -91,7 +90,9 @@ function translate({ object, place }: LocatedObject, version: string, faults: Fa
   const hook = helmHookOf(given, String(object.kind), version);
   if (hook.is === "test") return { object: undefined, note: "a test of helm's, left out" };
   if (hook.is === "refused") faults.add(place, [], `${nameOf(object)}: ${hook.why}`);
-  const kept = {
+  const kept = keptBy(given, String(object.kind));
+  if (kept?.isRefused === true) faults.add(place, [], `${nameOf(object)}: ${kept.words}`);
+  const own = {
     ...others,
     ...(namespace !== undefined && namespace !== NAMESPACE && { namespace }),
     ...(isRecord(annotations) && {
@@ -101,16 +102,9 @@ function translate({ object, place }: LocatedObject, version: string, faults: Fa
       },
     }),
   };
-  const cleaned = { ...rest, metadata: kept };
+  const cleaned = { ...rest, metadata: own };
   if (JSON.stringify(cleaned).includes(NAMESPACE)) {
     faults.add(place, [], "the chart writes its namespace into the object: render for one with --namespace NAME");
   }
-  return { object: cleaned, note: noteOf(hook, given) };
-}
-
-function noteOf(hook: HelmHook, annotations: Readonly<Record<string, unknown>>): string | undefined {
-  if (hook.is === "hook") return hook.note;
-  if (annotations[KEEP_ANNOTATION] === "keep")
-    return "stays when a release lacks it, and when the deployment is deleted";
-  return undefined;
+  return { object: cleaned, note: hook.is === "hook" ? hook.note : kept?.words };
 }

@@ -61,3 +61,23 @@ function policiesOf(annotations: Readonly<Record<string, unknown>>): readonly st
     .map((word) => word.trim())
     .filter((word) => word !== "");
 }
+
+/**
+ * What becomes of `helm.sh/resource-policy: keep`. A volume claim stays in any case; another object that its vendor could keep would
+ * stay with the customer after a deletion.
+ */
+export function keptBy(
+  annotations: Readonly<Record<string, unknown>>,
+  kind: string,
+): { readonly isRefused: boolean; readonly words: string } | undefined {
+  if (annotations["helm.sh/resource-policy"] !== "keep") return undefined;
+  if (kind === "PersistentVolumeClaim") {
+    return {
+      isRefused: false,
+      words: "stays when a release lacks it, and when the deployment is deleted, as each volume claim",
+    };
+  }
+  const words =
+    "helm.sh/resource-policy keep has no place in a release: of what it brings only volume claims stay; leave the policy out";
+  return { isRefused: true, words };
+}

@@ -38,9 +38,13 @@ export function* documentsIn(text: string): Generator<GivenDocument, void> {
   let number = 0;
   for (const piece of piecesOf(text)) {
     const { values, end } = jsonValuesIn(piece.text);
+    let lines = piece.lines;
+    let counted = 0;
     for (const { value, start, end: behind } of values) {
       number += 1;
-      const own = { text: piece.text.slice(start, behind), lines: piece.lines + linesIn(piece.text.slice(0, start)) };
+      lines += linesIn(piece.text.slice(counted, start));
+      counted = start;
+      const own = { text: piece.text.slice(start, behind), lines };
       // Only what is wrong asks where it is.
       let found: Lookup | undefined;
       const lookup = (): Lookup => (found ??= new Lookup(new Parsed(own), 0));

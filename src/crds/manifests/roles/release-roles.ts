@@ -149,7 +149,15 @@ function ruleOfEach(kinds: readonly string[], verbs: readonly string[], why: str
 
 function apply(kinds: readonly string[], secrets: boolean): ReleaseRole {
   const why = "Compares, installs, changes and prunes. An admission policy narrows it to what a release has installed.";
-  const writes = ruleOfEach(kinds, [...LOOKS, "create", "patch", "delete"], why);
+  const writes = ruleOfEach(kinds, [...LOOKS, "create", "patch", "delete"], why).map((each) =>
+    each.resources.includes("persistentvolumeclaims")
+      ? {
+          ...each,
+          verbs: [...LOOKS, "create", "patch"],
+          why: "As above, but a volume claim is never deleted: its data is yours.",
+        }
+      : each,
+  );
   return {
     name: RELEASE_ROLE,
     holder: "rollout account",

@@ -1,6 +1,5 @@
 import { atOnce } from "../../../base/at-once.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { KEEP_ANNOTATION } from "../../../crds/release-names.ts";
 import { ApiError } from "../../../kube/client/api-error.ts";
 import type { Resource } from "../../../kube/objects/resource.ts";
 import { plainName } from "../../../kube/workload-state/message.ts";
@@ -30,7 +29,6 @@ export function whyKept(
   if (!isMember(seen, membership)) return "it does not carry this deployment's labels any more";
   if (!isApplied(seen)) return "no release has applied it";
   if (isClaim(resource)) return CLAIM_STAYS;
-  if (seen.metadata.annotations?.[KEEP_ANNOTATION] === "keep") return `its chart keeps it (${KEEP_ANNOTATION})`;
   if (isNamed(takeOver, line.manifest)) {
     // The way back deletes what only the new content has: what was the customer's before is not that.
     return "this rollout was allowed to take it over, and does not delete it";

@@ -3,6 +3,7 @@ import { type Clock, sleep } from "../../../base/clock.ts";
 import { selfSubjectAccessReview } from "../../../kube/client/access-reviews.ts";
 import type { Exchange } from "../../../kube/client/exchange.ts";
 import { type Resource, resources } from "../../../kube/objects/resource.ts";
+import { isClaim } from "./prune.ts";
 import { AT_ONCE, type Target } from "./targets.ts";
 
 /** One right that a rollout needs. */
@@ -33,7 +34,9 @@ export function needsOf(deed: Deed, targets: readonly Target[]): readonly Need[]
   };
   for (const { resource, line } of targets) {
     const { namespace = "" } = line.manifest.metadata;
-    for (const verb of VERBS[deed]) add(verb, resource, namespace);
+    // A volume claim is never deleted, and nobody may.
+    const verbs = VERBS[deed].filter((verb) => verb !== "delete" || !isClaim(resource));
+    for (const verb of verbs) add(verb, resource, namespace);
     if (deed === "apply") add("list", resources.pods, namespace);
   }
   return [...needs.values()];

@@ -222,9 +222,10 @@ onEachDatabase("resources", (world) => {
       { deploymentId: one, resourceId: "web" },
       { deploymentId: two, resourceId: "web" },
     ]);
-    expect((await read(site, "", { name: "web" })).body.resources).toMatchObject([
-      { resourceId: "web", objectId: "deployment.shop.api" },
-      { resourceId: "web", objectId: "deployment.boutique.api" },
+    const named = (await read(site, "", { name: "web" })).body.resources as { resourceId: string; objectId: string }[];
+    expect(named.map(({ resourceId, objectId }) => `${resourceId} ${objectId}`).toSorted()).toEqual([
+      "web deployment.boutique.api",
+      "web deployment.shop.api",
     ]);
     const detail = (await read(site, `/container/deployments/${two}/web`)).body;
     expect(detail.deployment).toMatchObject({ resourceId: "web", desiredImage: WEB.config.image });

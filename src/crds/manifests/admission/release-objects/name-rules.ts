@@ -4,19 +4,19 @@ import { TOP_LEVEL_DOMAINS } from "../../../released/may-use.ts";
 import { forbid, type Match, quoted, type Validation, validatingPolicy } from "../admission-policy.ts";
 import { releaseAccountsOnly } from "./written.ts";
 
-const SERVICES: Match = { apiGroups: [""], operations: ["CREATE"], resources: ["services"] };
+const SERVICES: Match = { apiGroups: [""], operations: ["CREATE", "UPDATE"], resources: ["services"] };
 const HEADLESS = "object.spec.?clusterIP.orValue('') == 'None'";
 
 /** Names that pods of the customer resolve to something else. */
 export function nameRules(): readonly Validation[] {
-  const isNew = "request.operation != 'CREATE' || variables.kind != 'Service'";
+  const isOther = "!variables.changes || variables.kind != 'Service'";
   return [
     forbid(
-      `${isNew} || variables.now.metadata.name != 'kubernetes'`,
-      "a rollout makes no Service that pods take for the API server (kubernetes)",
+      `${isOther} || request.operation != 'CREATE' || !(variables.now.metadata.name == 'kubernetes' || variables.now.metadata.name.startsWith('kubernetes-'))`,
+      "a rollout makes no Service that pods take for the API server (kubernetes, kubernetes-…)",
     ),
     forbid(
-      `${isNew} || variables.now[?'spec'][?'clusterIP'].orValue('') != 'None' || !(variables.now.metadata.name in [${quoted(TOP_LEVEL_DOMAINS)}])`,
+      `${isOther} || variables.now[?'spec'][?'clusterIP'].orValue('') != 'None' || !(variables.now.metadata.name in [${quoted(TOP_LEVEL_DOMAINS)}])`,
       "a rollout makes no headless Service with the name of a domain of the world",
     ),
   ];

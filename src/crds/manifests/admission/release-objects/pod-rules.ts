@@ -1,4 +1,9 @@
-import { PROJECTED_SOURCES, RELEASE_VOLUMES, SECCOMP_PROFILES } from "../../../released/pod-security.ts";
+import {
+  MAX_GRACE_SECONDS,
+  PROJECTED_SOURCES,
+  RELEASE_VOLUMES,
+  SECCOMP_PROFILES,
+} from "../../../released/pod-security.ts";
 import { forbid, type Named, quoted, type Validation } from "../admission-policy.ts";
 
 const containersOf = (pod: "pod" | "wasPod"): string =>
@@ -35,6 +40,11 @@ export function podRules(): readonly Validation[] {
       "a rollout runs no pod in the node's own network, processes or IPC",
     ),
     ...volumeRules(),
+    forbid(
+      `!variables.runsPods || (variables.pod[?'terminationGracePeriodSeconds'].orValue(30) <= ${MAX_GRACE_SECONDS} && variables.containers.all(c, ` +
+        `['livenessProbe', 'startupProbe'].all(p, c[?p][?'terminationGracePeriodSeconds'].orValue(30) <= ${MAX_GRACE_SECONDS})))`,
+      `a rollout lets no pod take more than ${MAX_GRACE_SECONDS} s to end (terminationGracePeriodSeconds)`,
+    ),
     forbid(
       "!variables.runsPods || variables.account != 'default' || " +
         `(variables.pod[?'automountServiceAccountToken'].orValue(true) == false && !${tokens})`,

@@ -88,10 +88,8 @@ export async function dryRuns(
   const fresh = new Set([...created, ...[...adopted, ...changed, ...recreated].map(({ ref }) => ref)]);
   const workloads = targets.filter(({ ref }) => fresh.has(ref)).map(({ line }) => line);
   const fromNow = targets.filter(({ ref }) => created.includes(ref)).map(({ line }) => line.manifest);
-  const met = [
-    ...(await whatIsMet(api, membership, workloads, signal)),
-    ...(await whatRefersTo(api, membership, fromNow, signal)),
-  ].sort();
+  const met = await whatIsMet(api, membership, workloads, signal);
+  const referred = await whatRefersTo(api, membership, fromNow, signal);
   const left = await leftWhenTakenBack(api, intent, targets, created, signal);
   const risks = [...tried.interruptions, ...closedLines(intent), ...left].sort();
   const pruned = isDetach ? [] : refs;
@@ -102,6 +100,7 @@ export async function dryRuns(
     ended,
     risks,
     met,
+    referred,
     problems: [...found, ...tried.problems, ...tooMany(recreated)],
   };
 }
@@ -121,7 +120,7 @@ function sorted(
   results: readonly Tried[],
   { objects }: Pick<Intent, "objects">,
   rules: ReleaseRules,
-): Omit<Shown, "pruned" | "ended" | "met" | "risks"> & { readonly interruptions: readonly string[] } {
+): Omit<Shown, "pruned" | "ended" | "met" | "referred" | "risks"> & { readonly interruptions: readonly string[] } {
   const created: string[] = [];
   const adopted: Shown["adopted"][number][] = [];
   const changed: Shown["changed"][number][] = [];

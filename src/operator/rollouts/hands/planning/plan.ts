@@ -49,6 +49,8 @@ export interface Shown {
   readonly risks: readonly string[];
   /** Lines on what of the customer's the release comes to have to do with, sorted. */
   readonly met: readonly string[];
+  /** Lines on objects of the customer's that name what this release makes, sorted. */
+  readonly referred: readonly string[];
   readonly overrides: readonly (Override & { readonly ref: string })[];
   readonly problems: readonly RuleProblem[];
 }
@@ -58,12 +60,12 @@ export const MAX_RECREATED = 50;
 
 export const NOTHING_SHOWN: Shown = {
   ...{ created: [], adopted: [], changed: [], recreated: [], unchanged: 0, pruned: [], ended: [] },
-  ...{ risks: [], met: [], overrides: [], problems: [] },
+  ...{ risks: [], met: [], referred: [], overrides: [], problems: [] },
 };
 
 /** The plan as the customer reads it, and the digest that an approval of it names. */
 export function planned(intent: Intent, shown: Shown, copies: readonly SecretCopy[] = []): Planned {
-  const { created, adopted, changed, recreated, pruned, ended, unchanged, risks, met } = shown;
+  const { created, adopted, changed, recreated, pruned, ended, unchanged, risks, met, referred } = shown;
   const copied = copies.map(({ ref }) => ref);
   const fresh = [...created, ...adopted.map(({ ref }) => ref)];
   const { read, accounts, named } = borrowed([...intent.objects, ...adopted], fresh, copied);
@@ -87,6 +89,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
     risks,
     adopted.map(({ ref, fields }) => withFields(`adopts ${ref}${FROM_NOW_ON}`, fields)),
     uses,
+    referred,
     met,
     accounts,
     [...sizes, ...names],
@@ -120,7 +123,7 @@ export function planned(intent: Intent, shown: Shown, copies: readonly SecretCop
   };
   return {
     plan,
-    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...met, ...risks, ...names]),
+    plannedDigest: plannedDigest(intent, shown, [...uses, ...accounts, ...referred, ...met, ...risks, ...names]),
     problems,
     awaitsTakeOver,
   };

@@ -2,6 +2,7 @@ import { createSecretKey } from "node:crypto";
 import type { DecisionReport, ReportResult } from "../../../../contract/access-requests/access-relay.ts";
 import type { AccessRequest, AccessRequestStatus } from "../../../../contract/access-requests/access-requests.ts";
 import type { TerminalCommandState } from "../../../../contract/operations/commands.ts";
+import { BUDGET_SIZES, Budgets } from "../../../kernel/budgets/budgets.ts";
 import type { Call } from "../../../kernel/call/call.ts";
 import { inTransaction } from "../../../kernel/call/transaction.ts";
 import { PlatformError } from "../../../kernel/errors.ts";
@@ -55,6 +56,7 @@ export class Real {
         emit: async () => undefined,
         raise: async (topic: string) => void this.topics.push(topic),
         hooks: HOOKS,
+        budgets: new Budgets(BUDGET_SIZES, () => undefined),
       } as unknown as Call<never>),
     );
   }

@@ -10,7 +10,7 @@ const FORMS: Readonly<Record<Cloud, RegExp>> = {
   aws: /^(af|ap|ca|cn|eu|il|me|mx|sa|us)(-gov|-iso[a-z]?)?-(north|south|east|west|central|northeast|northwest|southeast|southwest)-[1-9]$/,
   gcp: /^(africa|asia|australia|europe|me|northamerica|southamerica|us)-(north|south|east|west|central|northeast|northwest|southeast|southwest)[1-9][0-9]?$/,
   azure:
-    /^(north|south|east|west|central|southeast)*(africa|asia|australia|austria|belgium|brazil|canada|chile|china|denmark|europe|france|germany|greece|india|indonesia|israel|italy|japan|jio|korea|malaysia|mexico|newzealand|norway|poland|qatar|spain|sweden|switzerland|taiwan|uae|uk|us|usdod|usgov)(india)?(north|south|east|west|central|southeast|arizona|texas|virginia)*[1-9]?$/,
+    /^(north|south|east|west|central){0,2}(africa|asia|australia|austria|belgium|brazil|canada|chile|china|denmark|europe|france|germany|greece|india|indonesia|israel|italy|japan|jio|korea|malaysia|mexico|newzealand|norway|poland|qatar|spain|sweden|switzerland|taiwan|uae|uk|us|usdod|usgov)(india)?(north|south|east|west|central|arizona|texas|virginia){0,2}[1-9]?$/,
 };
 const EXAMPLES: Readonly<Record<Cloud, string>> = { aws: "eu-central-1", gcp: "europe-west3", azure: "westeurope" };
 
