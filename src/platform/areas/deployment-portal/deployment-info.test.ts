@@ -125,6 +125,9 @@ onEachDatabase(
       const key = await token(site);
       expect((await info(key)).body).toMatchObject({ packages: { ready: false }, readiness: { status: "notReady" } });
       await site.call("POST", "/v1/packages/rebuild", { body: { project: site.project.id } });
+      const unbuilt = expect.stringMatching(/cli is failed \(This platform makes no such cli package/);
+      const checks = { checks: expect.arrayContaining([expect.objectContaining({ message: unbuilt })]) };
+      expect((await info(key)).body.readiness).toMatchObject(checks);
       const outputs = { type: "helm", chart: "oci://charts.example.com/shop", version: "1.0.0" };
       await build(site, "helm", { status: "ready", outputs });
       const error = { code: "PACKAGE_BUILD_FAILED", message: "no", internal: false };
@@ -140,7 +143,7 @@ onEachDatabase(
           chartRef: outputs.chart,
           managerFetchExample: "helm upgrade --install shop oci://charts.example.com/shop --version 1.0.0",
         },
-        terraform: { status: "pending", moduleSources: {} },
+        terraform: { status: "failed", error: { code: "PACKAGE_NO_BUILDER" }, moduleSources: {} },
       });
       expect(packages.cli).not.toHaveProperty("outputs");
       expect(packages).not.toHaveProperty("cloudformation");

@@ -8,6 +8,7 @@ import type { Db } from "../../database/db.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
 import type { ProjectRow } from "../../database/tables/projects.ts";
 import { enabledConfigs } from "../packages/config.ts";
+import { NO_BUILDER_CODE } from "../packages/no-builder.ts";
 
 export type SetupMethod = (typeof SETUP_METHODS)[number];
 
@@ -44,6 +45,13 @@ export async function newestPackages(db: Db, projectId: string, types: readonly 
     .execute();
 }
 
+export interface Unready {
+  readonly type: string;
+  readonly status: Package["status"] | undefined;
+  /** Why it will not be ready before somebody acts. */
+  readonly why?: string;
+}
+
 /**
  * The package types that the methods need and that are not ready. A type that was never built has no status. When no
  * method has an enabled type, all needed types are listed, because none of them will ever be built.
@@ -52,13 +60,17 @@ export function unready(
   packages: readonly Package[],
   enabled: readonly PackageType[],
   methods: readonly SetupMethod[],
-): readonly { readonly type: PackageType; readonly status: Package["status"] | undefined }[] {
+): readonly Unready[] {
   const isOffered = (method: SetupMethod): boolean =>
     NEEDS[method].length === 0 || NEEDS[method].some((type) => enabled.includes(type));
   const needed = [...new Set(methods.flatMap((method) => NEEDS[method]))];
   return needed
     .filter((type) => enabled.includes(type) || !methods.some(isOffered))
-    .map((type) => ({ type, status: packages.find((each) => each.type === type)?.status }))
+    .map((type) => {
+      const found = packages.find((each) => each.type === type);
+      const why = found?.error?.code === NO_BUILDER_CODE ? found.error.message : undefined;
+      return { type, status: found?.status, ...(why !== undefined && { why }) };
+    })
     .filter(({ status }) => status !== "ready");
 }
 

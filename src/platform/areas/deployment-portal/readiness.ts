@@ -1,5 +1,5 @@
 import type { CHECK_CODES, Readiness } from "../../../contract/deployment-portal/deployment-info.ts";
-import type { Package } from "../../../contract/packages/packages.ts";
+import type { Unready } from "./packages.ts";
 
 type Check = { readonly status: Readiness["checks"][number]["status"]; readonly message: string };
 type Code = (typeof CHECK_CODES)[number];
@@ -12,7 +12,7 @@ export interface Facts {
   readonly served: readonly string[];
   /** The managers of the supported platforms: whether each has sent a recent heartbeat. */
   readonly managers: readonly { readonly heard: boolean; readonly hasUrl: boolean }[];
-  readonly unready: readonly { readonly type: string; readonly status: Package["status"] | undefined }[];
+  readonly unready: readonly Unready[];
   /** Package types that the project has enabled. */
   readonly enabled: readonly string[];
   /** Deployments that the group may still create; undefined for a deployment's token, which creates none. */
@@ -72,7 +72,7 @@ function managerCheck({ managers }: Facts): Check {
 
 function packagesCheck({ unready, enabled }: Facts): Check {
   if (unready.length === 0) return passed("what the setup needs is built");
-  const words = unready.map(({ type, status }) => `${type} is ${status ?? "not built"}`);
+  const words = unready.map(({ type, status, why }) => `${type} is ${status ?? "not built"}${why ? ` (${why})` : ""}`);
   const switchedOff = unready.some(({ type }) => enabled.includes(type))
     ? ""
     : "; the project has switched on none of these packages: set its packagesConfig, then rebuild";

@@ -12,6 +12,7 @@ import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { failedWith } from "../../kernel/events/outbox.ts";
 import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 import { judged, kept } from "../../kernel/tenancy/stored-error.ts";
+import { failUnwanted, noteBuilder, WAITS_FOR_BUILDER } from "./no-builder.ts";
 import { outputsFor } from "./outputs.ts";
 import { endProgress, tellFinished, tellProgress } from "./progress.ts";
 import { holds } from "./state.ts";
@@ -29,29 +30,31 @@ interface Order {
 }
 
 /**
- * Leases packages to a builder: pending ones first, oldest first, then those whose builder fell silent. Two callers
- * never get the same package.
- * @param among over `k`, `packages`: the packages that the builder can build at all.
+ * Leases packages to a builder: pending ones first, and with them what failed only because no builder asked for its type,
+ * oldest first; then those whose builder fell silent. Two callers never get the same package.
+ * @param among over `k`, `packages`: the packages that a builder of this process can build at all.
  * @param inTurns takes first the packages of the workspace that has had the fewest builds of late, so that one with
  * hundreds of packages lets the others through.
  */
 export async function lease(
   call: Context,
   { builderId, types = [...PACKAGE_TYPES], limit = 1 }: Body<"lease">,
-  { among = sql<SqlBool>`true`, inTurns = false }: Order = {},
+  { among, inTurns = false }: Order = {},
 ) {
   refusePeople(call);
   await abandonLapsed(call.db, call.now);
   if (types.length === 0) return [];
+  if (among === undefined) await noteBuilder(call, types);
   const free = await call.db
     .selectFrom("packages as k")
     .selectAll("k")
     .where(buildable(call.principal))
-    .where(among)
+    .where(among ?? sql<SqlBool>`true`)
     .where("k.type", "in", types)
     .where((eb) =>
       eb.or([
         eb("k.status", "=", "pending"),
+        WAITS_FOR_BUILDER,
         eb.and([eb("k.status", "=", "building"), eb("k.lease_expires_at", "<=", call.now)]),
       ]),
     )
@@ -102,6 +105,8 @@ async function take(call: Context, row: PackageRow, builderId: string): Promise<
     lease_expires_at: leaseEnd(call.now),
     build_phase: null,
     last_progress_at: null,
+    error: null,
+    completed_at: null,
     event_id,
     updated_at: call.now,
   });
@@ -194,4 +199,8 @@ async function abandonLapsed(db: Db, now: Date): Promise<void> {
   }
 }
 
-export const sweepPackages: Sweep = (db, now) => db.transaction().execute((trx) => abandonLapsed(trx, now));
+export const sweepPackages: Sweep = (db, now) =>
+  db.transaction().execute(async (trx) => {
+    await abandonLapsed(trx, now);
+    await failUnwanted(trx, now);
+  });

@@ -10,6 +10,7 @@ import { findChannel } from "../releases/record/store.ts";
 import { ended } from "./build.ts";
 import { enabledConfigs } from "./config.ts";
 import { type Inputs, inputHash, inputsOf } from "./inputs.ts";
+import { hasBuilder, noBuilder, WAITS_FOR_BUILDER } from "./no-builder.ts";
 import { endProgress, SUPERSEDED } from "./progress.ts";
 import { abandoned, updatePackage } from "./store.ts";
 import { BUILDER, buildSleeper } from "./wake.ts";
@@ -36,7 +37,9 @@ export async function rebuild(call: Context, owner: Owner): Promise<Rebuilt> {
   const release = (await findChannel(call.db, owner.project_id, PRODUCTION))?.release;
   const enabled = await configsOf(call, owner);
   const wanted = enabled.filter((config) => isBuildable(config, release));
-  for (const config of wanted) await insert(call, owner, await inputsOf(call, owner.project_id, config, release));
+  for (const config of wanted) {
+    await insert(call, owner, await inputsOf(call, owner.project_id, config, release), release);
+  }
   const reason = reasonOf(enabled, wanted);
   return { packagesCreated: wanted.length, ...(reason !== undefined && { reason }) };
 }
@@ -78,7 +81,7 @@ export async function packageProduction(
 ): Promise<void> {
   if (channel.name !== PRODUCTION) return;
   for (const config of await configsOf(call, channel)) {
-    await insertUnlessThere(call, channel, await inputsOf(call, channel.project_id, config, release));
+    await insertUnlessThere(call, channel, await inputsOf(call, channel.project_id, config, release), release);
   }
 }
 
@@ -97,7 +100,7 @@ export async function rebakeImage(call: Context, projectId: string): Promise<voi
   const release = (await findChannel(call.db, projectId, PRODUCTION))?.release;
   const inputs = await inputsOf(call, projectId, config, release);
   await cancelOthers(call, projectId, inputs);
-  await insertUnlessThere(call, owner, inputs);
+  await insertUnlessThere(call, owner, inputs, release);
 }
 
 async function cancelOthers(call: Context, projectId: string, inputs: Inputs): Promise<void> {
@@ -116,9 +119,14 @@ async function cancelOthers(call: Context, projectId: string, inputs: Inputs): P
   }
 }
 
-async function insertUnlessThere(call: Context, owner: Owner, inputs: Inputs): Promise<void> {
+async function insertUnlessThere(
+  call: Context,
+  owner: Owner,
+  inputs: Inputs,
+  release: ReleaseRow | undefined,
+): Promise<void> {
   const newest = await newestLive(call, owner.project_id, inputs.config.type);
-  if (newest?.build_input_hash !== inputHash(inputs)) await insert(call, owner, inputs);
+  if (newest?.build_input_hash !== inputHash(inputs)) await insert(call, owner, inputs, release);
 }
 
 async function configsOf({ db }: Context, { project_id }: Owner): Promise<readonly PackageConfig[]> {
@@ -141,14 +149,17 @@ function newestLive({ db, now }: Context, projectId: string, type: PackageConfig
     .select("k.build_input_hash")
     .where("k.project_id", "=", projectId)
     .where("k.type", "=", type)
-    .where("k.status", "in", ["pending", "building", "ready"])
+    .where((eb) => eb.or([eb("k.status", "in", ["pending", "building", "ready"]), WAITS_FOR_BUILDER]))
     .where((eb) => eb.not(abandoned(now)))
     .orderBy("k.number", "desc")
     .executeTakeFirst();
 }
 
-async function insert({ db, now, wake }: Context, owner: Owner, inputs: Inputs): Promise<void> {
+/** Queues it. Where nobody builds its type it has failed at once. */
+async function insert(call: Context, owner: Owner, inputs: Inputs, release: ReleaseRow | undefined): Promise<void> {
+  const { db, now, wake } = call;
   const { config } = inputs;
+  const isBuilt = await hasBuilder(call, owner, { type: config.type, release });
   wake(BUILDER);
   const last = await db
     .selectFrom("packages")
@@ -165,7 +176,9 @@ async function insert({ db, now, wake }: Context, owner: Owner, inputs: Inputs):
       project_id: owner.project_id,
       type: config.type,
       number: last === undefined ? 0 : last.number + 1,
-      status: "pending",
+      ...(isBuilt
+        ? { status: "pending" }
+        : { status: "failed", error: json(noBuilder(config.type)), completed_at: now }),
       source_release_id: inputs.sourceReleaseId,
       setup_fingerprints: json(inputs.setupFingerprints),
       build_input_hash: inputHash(inputs),

@@ -33,6 +33,7 @@ import { customerCancels } from "./0031-0040/0032-customer-cancels.ts";
 import { receipts } from "./0031-0040/0033-receipts.ts";
 import { buildsOfLate } from "./0031-0040/0034-builds-of-late.ts";
 import { describedEvents } from "./0031-0040/0035-described-events.ts";
+import { packageBuilders } from "./0031-0040/0036-package-builders.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -70,4 +71,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0033-receipts": receipts,
   "0034-builds-of-late": buildsOfLate,
   "0035-described-events": describedEvents,
+  "0036-package-builders": packageBuilders,
 };

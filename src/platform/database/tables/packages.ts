@@ -6,6 +6,16 @@ import type { Kept } from "./kept.ts";
 
 export interface PackageTables {
   packages: PackageRow;
+  package_builders: PackageBuilderRow;
+}
+
+/** A builder outside of the platform has asked for packages of the type. */
+interface PackageBuilderRow {
+  /** Null: of every workspace. */
+  workspace_id: string | null;
+  type: PackageType;
+  /** To the hour. */
+  asked_at: Date;
 }
 
 export interface PackageRow {

@@ -13,12 +13,19 @@ export interface BuildSite extends Site {
   packages(query?: Record<string, string | number>): Promise<Answer["body"][]>;
 }
 
-export async function newBuildSite(world: World, packagesConfig: object = { helm: HELM }): Promise<BuildSite> {
+/** @param builds types for which a builder of the workspace has asked already; undefined: all. */
+export async function newBuildSite(
+  world: World,
+  packagesConfig: object = { helm: HELM },
+  { builds }: { readonly builds?: readonly string[] } = {},
+): Promise<BuildSite> {
   const site = await newSite(world);
   await configure(site, packagesConfig);
+  const builder = (path: string, body: object) => world.call("POST", `/v1/packages/${path}`, { key: site.admin, body });
+  await builder("lease", { builderId: "first", ...(builds && { types: builds }) });
   return {
     ...site,
-    builder: (path, body) => world.call("POST", `/v1/packages/${path}`, { key: site.admin, body }),
+    builder,
     async rebuild() {
       const answer = await site.call("POST", "/v1/packages/rebuild", { body: { project: site.project.name } });
       expect(answer.status, JSON.stringify(answer.body)).toBe(200);
