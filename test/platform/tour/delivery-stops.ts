@@ -72,6 +72,8 @@ export const releaseChannelStops: Stops<Routes["releaseChannels"]> = {
 
 /** A package that waits for a builder, in its own project: builders take the oldest package of the workspace. */
 async function pendingPackage({ admin, fresh, signal }: Stage): Promise<string> {
+  // A package whose type no builder asks for has failed at once.
+  await admin.packageBuilder.lease({ body: { builderId: fresh("builder"), types: ["helm"] } }, signal);
   const packagesConfig = { helm: { enabled: true, chartName: "shop", description: "The shop" } };
   const { id: project } = await admin.projects.create({ body: { name: fresh("packed"), packagesConfig } }, signal);
   await admin.releases.create({ body: { project, stack: { kubernetes: STACK } } }, signal);
