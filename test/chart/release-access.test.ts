@@ -92,7 +92,11 @@ test("the role of a rollout reaches the kinds that are named, and never Secrets,
   }
   for (const { resources, verbs } of all) {
     const wanted = ["get", "list", "watch", "create", "patch", "delete"];
-    const looks: Readonly<Record<string, readonly string[]>> = { pods: ["get", "list"], events: ["list"] };
+    const looks: Readonly<Record<string, readonly string[]>> = {
+      ...{ pods: ["get", "list"], events: ["list"] },
+      // A volume claim is never deleted.
+      persistentvolumeclaims: wanted.filter((verb) => verb !== "delete"),
+    };
     expect([resources, verbs]).toEqual([resources, looks[resources[0] ?? ""] ?? wanted]);
   }
 });
