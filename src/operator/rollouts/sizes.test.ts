@@ -44,6 +44,21 @@ test("of containers that run one after the other the largest counts; limits stan
   expect(line(deployment(own))).toBe("comes to 1 pod at most, which asks for cpu 2, memory 1.1Gi");
 });
 
+test("less than none makes no room for others, and of two autoscalers the larger counts", () => {
+  const scaler = (name: string, maxReplicas: number) =>
+    object("autoscaling/v2", "HorizontalPodAutoscaler", name, {
+      ...{ scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, maxReplicas },
+    });
+  expect(
+    line(
+      object("apps/v1", "Deployment", "web", { replicas: 1, template: {} }),
+      ...[scaler("a", 100), scaler("b", 1)],
+      object("batch/v1", "Job", "none", { completions: -100_000, template: {} }),
+      object("apps/v1", "StatefulSet", "db", { replicas: -50, template: {} }),
+    ),
+  ).toBe("comes to 100 pods at most");
+});
+
 test("without pods there is no line, and what is no number counts as the API server's default", () => {
   expect(line(object("v1", "Service", "web", {}))).toBeUndefined();
   expect(line(object("apps/v1", "Deployment", "web", { replicas: "3", template: {} }))).toBe("comes to 1 pod at most");

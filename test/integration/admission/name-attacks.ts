@@ -44,6 +44,10 @@ export const NAME_ATTACKS: readonly Attack<Who>[] = [
     subdomain: "secrets",
   }),
   made("nor takes the API server's name", "take for the API server", service("kubernetes")),
+  made("nor one whose variables are those of the API server", "take for the API server", service("kubernetes-service")),
+  pod("nor has pods that take ten years to end", "more than 3600 s to end", {
+    terminationGracePeriodSeconds: 315_360_000,
+  }),
   made("nor the name of a domain", "the name of a domain", service("com", HEADLESS)),
   {
     title: "nor the name of another namespace",
