@@ -15,8 +15,9 @@ import { admit, authenticate, workspaceOf } from "./admission.ts";
 import { gunzipped } from "./gunzip.ts";
 import { registerReference } from "./reference.ts";
 import { REQUEST_LIMIT_MS, RequestDeadlines } from "./request-deadline.ts";
+import { endUnread } from "./unread-body.ts";
 import { refuseUnread } from "./unread-request.ts";
-import { Unrouted } from "./unrouted.ts";
+import { PROBE_METHODS, Unrouted } from "./unrouted.ts";
 
 export interface HttpDeps {
   readonly engine: Engine;
@@ -81,6 +82,7 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     // Refused before the body is read: no route needs it.
     if (request.is404) await refuse(request);
   });
+  app.addHook("onSend", async ({ raw }, reply) => endUnread(raw, reply.raw, engine.clock));
   app.addHook("onResponse", async (request, reply) => {
     engine.metrics.inFlight(-1);
     logAccess(engine, deps.log, request, reply);
@@ -232,15 +234,16 @@ function searchOf(request: FastifyRequest): URLSearchParams {
   return new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1));
 }
 
-/** Health probes: no credential, no rate limit. */
+/** Health probes: no credential, no rate limit. Some load balancers ask with HEAD. */
 function registerHealth(app: FastifyInstance, deps: HttpDeps): void {
-  app.get("/livez", (request, reply) => {
-    setHeaders(deps.engine, request, reply, {});
-    return reply.type("text/plain").send("ok");
-  });
-  app.get("/readyz", async (request, reply) => {
-    if (deps.draining.aborted || !(await deps.ready())) throw new PlatformError("SERVICE_UNAVAILABLE");
-    setHeaders(deps.engine, request, reply, {});
-    return reply.type("text/plain").send("ok");
-  });
+  const probe = (url: string, isWell: () => Promise<boolean>): void => {
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      if (!(await isWell())) throw new PlatformError("SERVICE_UNAVAILABLE");
+      setHeaders(deps.engine, request, reply, {});
+      return reply.type("text/plain").send("ok");
+    };
+    app.route({ method: [...PROBE_METHODS], url, handler });
+  };
+  probe("/livez", async () => true);
+  probe("/readyz", async () => !deps.draining.aborted && (await deps.ready()));
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../server.ts";
@@ -11,11 +11,20 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => platform.close());
 
-async function say(bytes: string): Promise<string> {
+async function open(bytes: string): Promise<Socket> {
   const socket = connect(Number(new URL(platform.url).port), "127.0.0.1");
   await once(socket, "connect");
   socket.write(bytes);
-  return text(socket);
+  return socket;
+}
+
+async function answerOn(socket: Socket): Promise<string> {
+  const [bytes] = (await once(socket, "data")) as [Buffer];
+  return bytes.toString();
+}
+
+async function say(bytes: string): Promise<string> {
+  return text(await open(bytes));
 }
 
 it.each([
@@ -42,3 +51,54 @@ it.each([
   expect(head).toContain(`x-request-id: ${error.requestId}`);
   expect(Object.keys(error)).toHaveLength(9);
 });
+
+const LENGTH = 8 * 1024 * 1024;
+const CHUNK = `10000\r\n${"x".repeat(0x10000)}\r\n`;
+
+it.each([
+  [" of a length", "/v1/deployments", `content-length: ${LENGTH}`, "x", 401],
+  [" in chunks", "/v1/deployments", "transfer-encoding: chunked", CHUNK, 401],
+  [" to no route", "/v1/nowhere", `content-length: ${LENGTH}`, "x", 404],
+])("a body%s that is answered before its end takes no further request along", async (_, path, length, body, status) => {
+  const socket = await open(`POST ${path} HTTP/1.1\r\nhost: p\r\n${length}\r\n\r\n${body}`);
+  const answer = await answerOn(socket);
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(answer.toLowerCase()).toContain("\r\nconnection: close\r\n");
+  const more: Buffer[] = [];
+  socket.on("data", (each: Buffer) => more.push(each)).on("error", () => undefined);
+  // What a proxy sends on, the next client's request among it, is nobody's.
+  socket.write("GET /livez HTTP/1.1\r\nhost: p\r\n\r\n");
+  await once(socket, "close");
+  expect(Buffer.concat(more).toString()).toBe("");
+});
+
+it("a client that sends all of its body first reads the answer, and is not reset", async () => {
+  const socket = await open(`POST /v1/deployments HTTP/1.1\r\nhost: p\r\ncontent-length: ${LENGTH}\r\n\r\n`);
+  const failed: unknown[] = [];
+  socket.on("error", (error) => failed.push(error));
+  const block = Buffer.alloc(64 * 1024, "x");
+  for (let sent = 0; sent < LENGTH; sent += block.length) {
+    if (!socket.write(block)) await once(socket, "drain");
+  }
+  expect(await answerOn(socket)).toMatch(/^HTTP\/1\.1 401 /);
+  await once(socket, "close");
+  expect(failed).toEqual([]);
+});
+
+it("a body that came whole leaves the connection open, whatever the answer", async () => {
+  const socket = await open("POST /v1/deployments HTTP/1.1\r\nhost: p\r\ncontent-length: 2\r\n\r\n{}");
+  expect((await answerOn(socket)).toLowerCase()).toContain("\r\nconnection: keep-alive\r\n");
+  socket.write("GET /livez HTTP/1.1\r\nhost: p\r\n\r\n");
+  expect(await answerOn(socket)).toMatch(/^HTTP\/1\.1 200 /);
+  socket.destroy();
+});
+
+it.each(["/livez", "/readyz"])(
+  "%s answers HEAD, with which load balancers ask, as GET without its body",
+  async (path) => {
+    const answer = await say(`HEAD ${path} HTTP/1.1\r\nhost: p\r\nconnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/);
+    const refused = await say(`POST ${path} HTTP/1.1\r\nhost: p\r\nconnection: close\r\n\r\n`);
+    expect(refused).toMatch(/^HTTP\/1\.1 405 [^]*\r\nallow: GET, HEAD\r\n/);
+  },
+);

@@ -4,6 +4,10 @@ import { PlatformError } from "../kernel/errors.ts";
 
 type Line = Pick<Route, "method" | "path">;
 
+/** Of /livez and /readyz. */
+export const PROBE_METHODS = ["GET", "HEAD"] as const;
+const PROBES: readonly string[] = ["/livez", "/readyz"];
+
 /** Answers requests that no route takes, from the route table. */
 export class Unrouted {
   readonly #methods: ReadonlyMap<string, readonly Method[]>;
@@ -21,7 +25,9 @@ export class Unrouted {
     const segments = path.split("/");
     const [best] = [...this.#methods].filter(([template]) => fits(template, segments)).sort(byLiterals);
     if (best === undefined) return new PlatformError("ROUTE_NOT_FOUND");
-    return new PlatformError("METHOD_NOT_ALLOWED", { headers: { allow: best[1].join(", ") } });
+    const [template, methods] = best;
+    const allowed = PROBES.includes(template) ? PROBE_METHODS : methods;
+    return new PlatformError("METHOD_NOT_ALLOWED", { headers: { allow: allowed.join(", ") } });
   }
 
   /**
