@@ -60,7 +60,7 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     // Clients offer other upgrades (h2c) on plain requests. The server ignores those offers.
     http: { shouldUpgradeCallback: isRelayUpgrade },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"], engine.clock.wallNow()),
-    clientErrorHandler: (error, socket) => refuseUnread(error, socket, engine.clock.wallNow()),
+    clientErrorHandler: (error, socket) => refuseUnread(error, socket, engine.clock),
     frameworkErrors: (error, request, reply) => {
       trace(request, engine);
       void sendError(engine, deps.log, request, reply, error);

@@ -2,9 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../base/clock.ts";
-
-/** How long a client that still sends may take to read its answer. */
-const LINGER_MS = 5_000;
+import { linger } from "../kernel/linger.ts";
 
 /**
  * Ends the connection with an answer that comes before the whole body. A proxy that keeps the connection may send the next
@@ -29,9 +27,6 @@ export async function endUnread(
     if (request.complete) return end();
     socket.end();
     request.once("close", end).resume();
-    socket.once(
-      "close",
-      clock.after(LINGER_MS, () => socket.destroy()),
-    );
+    linger(socket, clock);
   };
 }

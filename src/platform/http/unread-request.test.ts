@@ -1,9 +1,11 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
+import { refuseUnread } from "./unread-request.ts";
 
 let platform: RunningPlatform;
 beforeAll(async () => {
@@ -97,8 +99,24 @@ it.each(["/livez", "/readyz"])(
   "%s answers HEAD, with which load balancers ask, as GET without its body",
   async (path) => {
     const answer = await say(`HEAD ${path} HTTP/1.1\r\nhost: p\r\nconnection: close\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\n$/);
     const refused = await say(`POST ${path} HTTP/1.1\r\nhost: p\r\nconnection: close\r\n\r\n`);
-    expect(refused).toMatch(/^HTTP\/1\.1 405 [^]*\r\nallow: GET, HEAD\r\n/);
+    expect(refused).toMatch(/^HTTP\/1\.1 405 [\s\S]*\r\nallow: GET, HEAD\r\n/);
   },
 );
+
+it("a client that keeps its connection after a refusal loses it all the same", async () => {
+  const clock = new FakeClock();
+  const server = createServer({ allowHalfOpen: true }, (socket) => refuseUnread({}, socket.resume(), clock));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = connect({ port: (server.address() as AddressInfo).port, allowHalfOpen: true });
+  await once(client.resume(), "end");
+  const connections = async (): Promise<number> =>
+    new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+  expect(await connections()).toBe(1);
+  const closed = new Promise((resolve) => server.close(resolve));
+  clock.advance(5_000);
+  await closed;
+  client.destroy();
+});

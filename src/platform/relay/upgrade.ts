@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
+import type { Clock } from "../../base/clock.ts";
 import { doubledHeader } from "../../base/doubled-header.ts";
 import type { Logger } from "../../base/log.ts";
 import {
@@ -19,6 +20,7 @@ import type { Engine } from "../kernel/call/execute.ts";
 import { requestIdOf } from "../kernel/call/trace.ts";
 import { addressBucket, callerAddress, type Trust } from "../kernel/caller-address.ts";
 import { invalid, PlatformError, toBody } from "../kernel/errors.ts";
+import { linger } from "../kernel/linger.ts";
 import { FORWARDED_HEADER, type Forwarder, type HomesRefusal } from "./forward.ts";
 import type { Relay } from "./relay.ts";
 
@@ -78,7 +80,7 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
       if ("peerUrl" in entry) {
         const refusal = await forwarder.forward({ request, socket, head, requestId, peerUrl: entry.peerUrl });
         logged(refusal?.status ?? 101);
-        if (refusal !== undefined) passOn(socket, refusal, requestId);
+        if (refusal !== undefined) passOn(socket, refusal, requestId, engine.clock);
         return;
       }
       socket.off("error", onError);
@@ -93,7 +95,7 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
       const error = limited(deps, request, toPlatformError(thrown));
       if (error.code === "INTERNAL_ERROR") log.error({ err: thrown, requestId, route: path }, "request failed");
       logged(error.spec.status, error.code);
-      refuse(socket, error, requestId);
+      refuse(socket, error, requestId, engine.clock);
     });
   };
 }
@@ -118,13 +120,13 @@ function limited(
   return tooManyRequests("unauthenticated", allowance);
 }
 
-function refuse(socket: Duplex, error: PlatformError, requestId: string): void {
+function refuse(socket: Duplex, error: PlatformError, requestId: string, clock: Clock): void {
   const { status } = error.spec;
   const retryAfter = status === 429 || status === 503 ? String(error.detail.retryAfterSeconds ?? 5) : undefined;
-  passOn(socket, { status, retryAfter, body: Buffer.from(JSON.stringify(toBody(error, requestId))) }, requestId);
+  passOn(socket, { status, retryAfter, body: Buffer.from(JSON.stringify(toBody(error, requestId))) }, requestId, clock);
 }
 
-function passOn(socket: Duplex, { status, retryAfter, body }: HomesRefusal, requestId: string): void {
+function passOn(socket: Duplex, { status, retryAfter, body }: HomesRefusal, requestId: string, clock: Clock): void {
   const head = [
     `HTTP/1.1 ${status} Refused`,
     "content-type: application/json; charset=utf-8",
@@ -137,4 +139,5 @@ function passOn(socket: Duplex, { status, retryAfter, body }: HomesRefusal, requ
   ];
   socket.write(`${head.join("\r\n")}\r\n\r\n`);
   socket.end(body);
+  linger(socket, clock);
 }
