@@ -192,7 +192,7 @@ export const MACHINE_DRAIN_CONDITIONS = {
   /** GoesOn: without force it goes on trying. */
   DeadlineExceeded: ["InTime", "GoesOn", "ForceNotAllowed", "Forced"],
   /** Only of a drain that is to remove its node. */
-  Removed: ["InProgress", "Uncordoned", "NotLabelled", "NodeDeleted"],
+  Removed: ["InProgress", "Uncordoned", "NotLabelled", "NodeHeld", "NodeDeleted"],
 } as const;
 
 export type MachineDrainConditionType = keyof typeof MACHINE_DRAIN_CONDITIONS;

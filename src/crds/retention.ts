@@ -10,13 +10,23 @@ export function endedAt({ metadata, status }: Pick<MachineDrain | MachineJoin, "
   return new Date([metadata.creationTimestamp, ...told].toSorted((a, b) => Date.parse(b) - Date.parse(a))[0] ?? "");
 }
 
+/** How far the clock that a drain's start was read from may be behind the API server's, with which nodes and pods are born. */
+const SKEW_MS = 30_000;
+
+/** Whether a node or a pod came to be after a drain had begun. */
+export function isBornAfter(startedAt: string, bornAt: string): boolean {
+  return Date.parse(bornAt) > Date.parse(startedAt) + SKEW_MS;
+}
+
 /**
- * Whether a drain was over before the node that is there came to be: it was of an earlier one of that name, and what it did
+ * Whether a drain was over, or at least begun, before the node that is there came to be: it was of an earlier one of that name, and what it did
  * says nothing about this one.
  *
  * @param bornAt when the node that is there, or the machine that is to become it, came to be
  */
 export function isOfEarlierNode(drain: Pick<MachineDrain, "metadata" | "status">, bornAt: string | undefined): boolean {
   const isOver = drain.status?.state === "Drained" || drain.status?.state === "Failed";
-  return isOver && bornAt !== undefined && endedAt(drain).getTime() < Date.parse(bornAt);
+  if (!isOver || bornAt === undefined) return false;
+  const { startedAt } = drain.status ?? {};
+  return endedAt(drain).getTime() < Date.parse(bornAt) || (startedAt !== undefined && isBornAfter(startedAt, bornAt));
 }

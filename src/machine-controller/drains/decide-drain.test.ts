@@ -233,7 +233,7 @@ test("two budgets of one pod: said once, tried again in five minutes or when the
 
 it.each([
   ["an error waits longer each time", { is: "error", message: "webhook said no" } as const, ["eviction-error"], 1_000],
-  ["a busy server says how long", { is: "busy", afterMs: 7_000 } as const, [], 7_000],
+  ["a busy server says how long", { is: "busy", afterMs: 7_000, message: "too many" } as const, [], 7_000],
   ["a namespace that is deleted takes it along", { is: "ending" } as const, ["terminating"], 60_000],
 ])("%s", (_, answer, blocked, againMs) => {
   const attempts = new Attempts(0, middle);
@@ -352,4 +352,36 @@ it.each(["AwaitingApproval", "Superseded", "Queued", "PoolInvalid"] as const)(
 it.each(["Drained", "Failed"] as const)("what is %s stays so", (state) => {
   const decision = decide({ drain: drain("one", {}, { status: { ...BEGUN, state } }), node: node(), pods: [pod("p")] });
   expect(decision).toMatchObject({ state, acts: [] });
+});
+
+test("a node of the same name that came after the drain began is another one: it is neither cordoned nor emptied", () => {
+  const node2 = node(NODE, { createdAt: "2026-01-01T00:45:00Z" });
+  const decision = decide({ node: node2, pods: [pod("a")] });
+  expect(decision).toMatchObject({ state: "Drained", end: "NodeGone", acts: [] });
+  expect(decision.message).toContain("another one has its name");
+});
+
+test("an eviction that is put off again and again, as by a webhook that moves the pod itself, is shown with its words", () => {
+  const attempts = new Attempts(0, middle);
+  const web = pod("a");
+  const busy = { is: "busy", afterMs: 5_000, message: "Eviction triggered evacuation of VMI shop/a" } as const;
+  for (const nowMs of [0, 5_000]) attempts.answered(web, "evict", busy, nowMs);
+  expect(reasons(decide({ pods: [web], attempts, nowMs: 6_000 }))).toEqual([]);
+  attempts.answered(web, "evict", busy, 10_000);
+  const held = decide({ pods: [web], attempts, nowMs: 11_000 });
+  expect(held).toMatchObject({ state: "Blocked", acts: [] });
+  expect(held.blocked).toMatchObject([
+    { reason: "eviction-error", message: "put off: Eviction triggered evacuation of VMI shop/a" },
+  ]);
+  expect(acts(decide({ pods: [web], attempts, nowMs: 15_001 }))).toEqual(["evict a"]);
+});
+
+test("a pod that comes back to the cordoned node is shown with what would help, and evicted once a minute", () => {
+  const young = pod("a", { createdAt: "2026-01-01T00:59:30Z" });
+  const decision = decide({ pods: [young] });
+  expect(acts(decision)).toEqual([]);
+  expect(decision).toMatchObject({ state: "Blocked", blocked: [{ reason: "eviction-error" }], againMs: 30_000 });
+  expect(decision.blocked[0]?.message).toContain("node.kubernetes.io/unschedulable");
+  const old = pod("a", { createdAt: "2026-01-01T00:58:59Z" });
+  expect(acts(decide({ pods: [old] }))).toEqual(["evict a"]);
 });

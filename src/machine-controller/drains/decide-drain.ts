@@ -1,5 +1,6 @@
 import type { MachineDrainReason } from "../../crds/conditions.ts";
 import type { MachineDrain, MachineDrainState } from "../../crds/kinds/machine-drain.ts";
+import { isBornAfter } from "../../crds/retention.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import { cordonOf } from "./cordon.ts";
 import { type BlockedPod, decidePods, type PodAct, type PodFacts } from "./decide-pods.ts";
@@ -7,7 +8,7 @@ import type { DrainRules } from "./rules.ts";
 import type { DrainNode } from "./shapes.ts";
 import { isOver, type Turn } from "./turn.ts";
 
-export interface DrainFacts extends Omit<PodFacts, "wantsForce" | "isForced" | "isNodeDead"> {
+export interface DrainFacts extends Omit<PodFacts, "wantsForce" | "isForced" | "isNodeDead" | "startedAt"> {
   readonly drain: MachineDrain;
   /** Undefined: there is none of that name. */
   readonly node: DrainNode | undefined;
@@ -61,11 +62,12 @@ export function decideDrain(facts: DrainFacts): DrainDecision {
   }
   const startedAt = drain.status?.startedAt;
   if (turn.is !== "go") return { ...nothing, state: "Waiting", progress: turn.is, message: turn.message };
-  if (node === undefined) {
+  // One of the same name that came since is another node: nobody asked for its pods.
+  if (node === undefined || (startedAt !== undefined && isBornAfter(startedAt, node.metadata.creationTimestamp))) {
     // A machine whose node is gone already is removed as well: it could come back with the certificate that it has.
     const isMissed = startedAt === undefined && drain.spec.requested?.remove !== true;
     const end = isMissed ? "NodeNotFound" : "NodeGone";
-    const message = `there is no node ${drain.spec.nodeName}`;
+    const message = `there is no node ${drain.spec.nodeName}${node === undefined ? "" : " any more: another one has its name"}`;
     return { ...nothing, state: end === "NodeGone" ? "Drained" : "Failed", progress: "Ended", message, end };
   }
   const began = startedAt ?? timestamp(now);
@@ -76,7 +78,7 @@ export function decideDrain(facts: DrainFacts): DrainDecision {
   if (startedAt === undefined) return cordoning;
   const cordonedByUs = drain.status?.cordonedByUs ?? cordonOf(node)?.isOurs === true;
   if (!node.spec.unschedulable) return { ...cordoning, acts: [{ do: "cordon" }] };
-  return { ...started, cordonedByUs, ...draining(facts, node, deadlineAt) };
+  return { ...started, cordonedByUs, ...draining(facts, node, began, deadlineAt) };
 }
 
 /** The earliest of what was ever said: a deadline only comes nearer. */
@@ -90,13 +92,14 @@ function deadlineOf({ spec, status }: MachineDrain, rules: DrainRules, startedAt
 function draining(
   facts: DrainFacts,
   node: DrainNode,
+  startedAt: string,
   deadlineAt: string,
 ): Omit<DrainDecision, "startedAt" | "deadlineAt" | "cordonedByUs"> {
   const { drain, rules, now, nowMs, movedMs } = facts;
   const wantsForce = drain.spec.force === true;
   const isOverdue = Date.parse(deadlineAt) <= now.getTime();
   const isForced = isOverdue && wantsForce && rules.allowForce;
-  const pods = decidePods({ ...facts, wantsForce, isForced, isNodeDead: isDead(node, now) });
+  const pods = decidePods({ ...facts, startedAt, wantsForce, isForced, isNodeDead: isDead(node, now) });
   const { left, blocked, waiting, skipped, acts } = pods;
   if (left === 0) {
     const end = pods.unconfirmed > 0 ? "NodeUnreachable" : "Empty";

@@ -1,4 +1,5 @@
 import type { DrainBlocker } from "../../crds/kinds/machine-drain.ts";
+import { isBornAfter } from "../../crds/retention.ts";
 import { type Attempts, type BudgetGates, budgetKey } from "./attempts.ts";
 import {
   graceSecondsOf,
@@ -15,6 +16,7 @@ import type { DrainRules } from "./rules.ts";
 import type { Budget, DrainPod } from "./shapes.ts";
 import {
   budgetWords,
+  CAME_BACK_WORDS,
   DAEMON_WORDS,
   localStorageWords,
   misconfiguredWords,
@@ -50,6 +52,8 @@ export interface PodFacts {
   readonly wantsForce: boolean;
   /** Force is asked for and allowed, and the deadline has passed. */
   readonly isForced: boolean;
+  /** When the drain began. */
+  readonly startedAt: string;
   /** The kubelet has been silent for so long that it will confirm no end. */
   readonly isNodeDead: boolean;
   readonly now: Date;
@@ -79,6 +83,10 @@ export interface PodDecision {
 const FORCED_GRACE_SECONDS = 30;
 /** After a pod's grace the kubelet has this long to say that it ended. */
 const CONFIRM_MS = 60_000;
+/** An eviction that is put off so often in a row is no busy moment: its words are shown. */
+const PUT_OFF = 3;
+/** Between two evictions of pods of one workload that come back to the cordoned node: else it would be a loop of seconds. */
+const CAME_BACK_MS = 60_000;
 /** A budget that another drain has just asked has answered by then. */
 const ANSWER_MS = 100;
 
@@ -170,9 +178,12 @@ class Round {
   }
 
   #evictable(pod: DrainPod, rank: number): Verdict {
-    const { attempts, budgetsOf, isForced, nowMs } = this.#facts;
+    const { attempts, budgetsOf, isForced, now, nowMs, startedAt } = this.#facts;
     if (isForced && rank < OWN_RANK && this.#mayDelete(pod)) return this.#delete(pod);
     const attempt = attempts.of(pod);
+    const ageMs = now.getTime() - Date.parse(pod.metadata.creationTimestamp);
+    if (attempt === undefined && isBornAfter(startedAt, pod.metadata.creationTimestamp) && ageMs < CAME_BACK_MS)
+      return blockedFor(pod, "eviction-error", CAME_BACK_WORDS, CAME_BACK_MS - ageMs);
     const budgets = budgetsOf(pod);
     const [budget] = budgets;
     const againMs = attempt === undefined ? 0 : attempt.againMs - nowMs;
@@ -192,10 +203,15 @@ class Round {
         if (budget === undefined && againMs > 0)
           return blockedFor(pod, "pod-disruption-budget", answer.message, againMs);
         break;
+      case "busy":
+        // A webhook that moves the pod by itself says so again and again, such as that of virtual machines.
+        if ((attempt?.tries ?? 0) >= PUT_OFF)
+          return this.#heldBy(pod, blockedFor(pod, "eviction-error", `put off: ${answer.message}`, againMs));
+        if (againMs > 0) return { is: "wait", againMs };
+        break;
       case "accepted":
       case "gone":
       case "replaced":
-      case "busy":
         // Soon the cache shows what became of it.
         if (againMs > 0) return { is: "wait", againMs };
         break;

@@ -204,6 +204,8 @@ const REMOVED_WORDS: Readonly<Record<MachineDrainReason<"Removed">, string>> = {
   Uncordoned:
     "the node takes pods again, and stays: delete this drain, which ends the removal; to remove the machine drain it anew",
   NotLabelled: `the machine is refused, and its node stays: it lacks the label ${MACHINE_LABEL}=true, with which machines register; delete it, or label it`,
+  NodeHeld:
+    "the machine is refused, and its node is being deleted; finalizers hold it: its metadata.finalizers name who has to let it go",
   NodeDeleted: "the node is deleted, and its machine may not come back under its old certificate",
 };
 

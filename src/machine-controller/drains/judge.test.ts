@@ -20,13 +20,17 @@ it.each([
     }),
     { is: "budget", message: "needs 2" },
   ],
-  ["a busy server", refusal(429, "too many", { retryAfterMs: 3_000 }), { is: "busy", afterMs: 3_000 }],
+  [
+    "a busy server",
+    refusal(429, "too many", { retryAfterMs: 3_000 }),
+    { is: "busy", afterMs: 3_000, message: "too many" },
+  ],
   [
     "a busy server that wants an hour",
     refusal(429, "too many", { retryAfterMs: 3_600_000 }),
-    { is: "busy", afterMs: 60_000 },
+    { is: "busy", afterMs: 60_000, message: "too many" },
   ],
-  ["a busy server that says no time", refusal(429, "too many"), { is: "busy", afterMs: 5_000 }],
+  ["a busy server that says no time", refusal(429, "too many"), { is: "busy", afterMs: 5_000, message: "too many" }],
   ["a pod that is gone", refusal(404, "not found"), { is: "gone" }],
   ["another uid", refusal(409, "Precondition failed: UID", { reason: "Conflict" }), { is: "replaced" }],
   [

@@ -11,7 +11,7 @@ export type Answer =
   | { readonly is: "budget"; readonly message: string }
   /** Several budgets select it: none is asked. */
   | { readonly is: "misconfigured" }
-  | { readonly is: "busy"; readonly afterMs: number }
+  | { readonly is: "busy"; readonly afterMs: number; readonly message: string }
   /** Its namespace is being deleted, and it with it. */
   | { readonly is: "ending" }
   | { readonly is: "error"; readonly message: string };
@@ -33,7 +33,7 @@ export function answerOf(error: unknown): Answer {
   if (error.status === 429) {
     const budget = cause("DisruptionBudget");
     if (budget !== undefined) return { is: "budget", message: words(budget.message ?? error.message) };
-    return { is: "busy", afterMs: error.retryAfterMs ?? BUSY_MS };
+    return { is: "busy", afterMs: error.retryAfterMs ?? BUSY_MS, message: words(error.message) };
   }
   if (error.isNotFound) return { is: "gone" };
   if (error.isConflict) return { is: "replaced" };

@@ -83,6 +83,23 @@ test("a node without the label of a machine stays, which admission would refuse,
   expect(said()).toMatchObject({ status: "True", reason: "NodeDeleted" });
 });
 
+test("a node that finalizers hold is not said to be deleted; it is deleted once, and its end is told when it is gone", async () => {
+  const twin = new DrainTwin({
+    nodes: [node(NODE)],
+    drains: [drain("one", requested({ remove: true }), { status: approved })],
+  });
+  twin.areNodesHeld = true;
+  twin.joins.set(join.metadata.name, join);
+  await twin.rounds(60);
+  const said = () => twin.status("one").conditions?.find(({ type }) => type === "Removed");
+  expect(said()).toMatchObject({ status: "False", reason: "NodeHeld" });
+  expect(said()?.message).toContain("finalizers");
+  expect(twin.effects.filter((effect) => effect.startsWith("delete node"))).toHaveLength(1);
+  twin.nodes.delete(NODE);
+  await twin.rounds(20);
+  expect(said()).toMatchObject({ status: "True", reason: "NodeDeleted" });
+});
+
 test("a drained node that a person uncordoned is not removed", async () => {
   const twin = new DrainTwin({
     nodes: [node()],

@@ -16,7 +16,7 @@ export interface RemovalPorts extends NodePorts {
   readonly liveJoins: (nodeName: string, signal: AbortSignal) => Promise<readonly MachineJoin[]>;
   /** The label with which admission refuses the machine, then its last state. */
   readonly markRemoved: (join: MachineJoin, signal: AbortSignal) => Promise<void>;
-  /** This very one. */
+  /** This very one. It may stay for as long as finalizers hold it. */
   readonly deleteNode: (node: DrainNode, signal: AbortSignal) => Promise<void>;
   /** With the resourceVersion that was read. */
   readonly writeStatus: (drain: MachineDrain, status: MachineDrainStatus, signal: AbortSignal) => Promise<MachineDrain>;
@@ -29,6 +29,8 @@ export interface RemovalPorts extends NodePorts {
 const REFUSED_MS = 5_000;
 /** Between two looks at a node that lacks the label of a machine. */
 const UNLABELLED_MS = 60_000;
+/** Between two looks at a node that is being deleted. */
+const HELD_MS = 5_000;
 
 /**
  * Ends a drain that is to remove its node. The machine is refused first: its kubelet would make a deleted node again within
@@ -81,7 +83,12 @@ export async function removeNode(
         await ports.writeStatus(drain, removedStatus(drain, "NotLabelled", clock.wallNow()), signal);
       return { requeueAfterMs: UNLABELLED_MS };
     }
-    await ports.deleteNode(node, signal);
+    if (node.metadata.deletionTimestamp === undefined) await ports.deleteNode(node, signal);
+    if ((await ports.liveNode(nodeName, signal))?.metadata.uid === node.metadata.uid) {
+      if (removed?.reason !== "NodeHeld")
+        await ports.writeStatus(drain, removedStatus(drain, "NodeHeld", clock.wallNow()), signal);
+      return { requeueAfterMs: HELD_MS };
+    }
     log.info({ node: nodeName }, "node deleted");
   }
   fence();

@@ -63,5 +63,8 @@ export function terminatingWords({ metadata }: DrainPod): string {
   return `${late}; finalizers hold it: ${finalizers.slice(0, 3).join(", ")}`;
 }
 
+export const CAME_BACK_WORDS =
+  "it came to the node after the drain began, and is evicted each minute: it tolerates node.kubernetes.io/unschedulable or names the node; end that, or select it in spec.drain.skip of the MachinePool";
+
 export const DAEMON_WORDS =
   "it stays with its node: of a DaemonSet, of the node's own files, or in spec.drain.skip of the MachinePool";

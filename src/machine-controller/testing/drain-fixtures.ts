@@ -20,6 +20,7 @@ export interface PodWish {
   readonly deletionTimestamp?: string;
   readonly deletionGracePeriodSeconds?: number;
   readonly finalizers?: readonly string[];
+  readonly createdAt?: string;
 }
 
 /** A pod of the Deployment api, on the node, Ready, unless wished otherwise. */
@@ -31,6 +32,7 @@ export function pod(name: string, wish: PodWish = {}): DrainPod {
       namespace: wish.namespace ?? "shop",
       uid: wish.uid ?? `uid-of-${wish.namespace ?? "shop"}-${name}`,
       resourceVersion: "1",
+      creationTimestamp: wish.createdAt ?? "2026-01-01T00:00:00Z",
       labels: wish.labels ?? { app: "api", "pod-template-hash": "6d4f" },
       annotations: wish.isMirror === true ? { [MIRROR_ANNOTATION]: "x" } : {},
       ownerReferences:

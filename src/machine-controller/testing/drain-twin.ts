@@ -39,6 +39,8 @@ export class DrainTwin {
   rules: DrainRules;
   obstacle: string | undefined;
   isOfItsMachine = true;
+  /** Finalizers keep deleted nodes. */
+  areNodesHeld = false;
   /** In order, as `verb name`. */
   readonly effects: string[] = [];
   readonly news: string[] = [];
@@ -186,8 +188,13 @@ export class DrainTwin {
         const removed = { ...labelled, status: { ...join.status, state: "Removed" as const } };
         this.#effect(`removed ${join.metadata.name}`, () => this.joins.set(join.metadata.name, removed));
       },
-      deleteNode: async ({ metadata }) =>
-        void this.#effect(`delete node ${metadata.name}`, () => this.nodes.delete(metadata.name)),
+      deleteNode: async (node) =>
+        void this.#effect(`delete node ${node.metadata.name}`, () => {
+          const { name } = node.metadata;
+          const deletionTimestamp = timestamp(this.clock.wallNow());
+          if (this.areNodesHeld) this.nodes.set(name, { ...node, metadata: { ...node.metadata, deletionTimestamp } });
+          else this.nodes.delete(name);
+        }),
       publisher: {
         cordoned: () => void this.news.push("Cordoned"),
         asked: (_, act, answer) => void this.news.push(`${act.do} ${keyOf(act.pod)}: ${answer.is}`),

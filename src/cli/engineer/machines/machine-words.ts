@@ -30,6 +30,7 @@ const DRAIN_NEXT: Readonly<Record<string, string>> = {
     "its node takes pods again: the customer deletes the MachineDrain, which ends the removal; then cancel, drain and remove it anew",
   NotLabelled:
     "its node did not register as a machine: the customer deletes it, or labels it sallyport.dev/machine=true",
+  NodeHeld: "finalizers of another controller hold its node: the customer looks at the node's metadata.finalizers",
   NameTaken: "another MachineDrain of the cluster has its name: the customer deletes that one",
   NodeNotFound: "the customer's cluster has no such node: sallyport machines cancel takes the drain back",
   GoesOn: "the deadline has passed: it goes on trying, and needs --force to end",
