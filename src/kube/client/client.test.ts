@@ -175,6 +175,18 @@ describe("a client", () => {
     await expect(answer).rejects.toBe(reason);
   });
 
+  test("takes no proxy's 404 for the absence of what Kubernetes always serves", async () => {
+    const lost: Reply = (_, response) => void response.writeHead(404).end("404 page not found\n");
+    server.replies.push(lost);
+    const refused = { status: 404, message: expect.stringContaining("404 page not found") };
+    await expect(client.get(resources.nodes, { name: "n" }, signal)).rejects.toMatchObject(refused);
+    await expect(client.delete(resources.pods, pod, {}, signal)).rejects.toMatchObject(refused);
+    await expect(client.evict(pod, {}, signal)).rejects.toMatchObject(refused);
+    // A kind of an extension that is not installed.
+    const widgets = { group: "example.com", version: "v1", kind: "Widget", plural: "widgets", namespaced: true };
+    expect(await client.get(widgets, pod, signal)).toBeUndefined();
+  });
+
   test("takes absence for a value: get gives undefined, delete false", async () => {
     server.replies.push(status(404, { reason: "NotFound" }));
     expect(await client.get(resources.pods, pod, signal)).toBeUndefined();

@@ -9,6 +9,7 @@ import {
   type NewObject,
   type ObjectKey,
   type Resource,
+  resources,
 } from "../objects/resource.ts";
 import * as reviews from "./access-reviews.ts";
 import { ApiError } from "./api-error.ts";
@@ -56,13 +57,14 @@ export class Client {
     return new Client(this.#connection.withToken(token), this.#options);
   }
 
-  /** The stored object; undefined when there is none. */
+  /** The stored object; undefined when there is none, by the API server's own word. */
   async get<T extends KubeObject = DynamicObject>(
     resource: Resource,
     key: ObjectKey,
     signal: AbortSignal,
   ): Promise<T | undefined> {
-    return absentAsUndefined(this.exchange.json<T>({ method: "GET", path: objectPath(resource, key) }, signal));
+    const answer = this.exchange.json<T>({ method: "GET", path: objectPath(resource, key) }, signal);
+    return absentAsUndefined(resource, answer);
   }
 
   /**
@@ -176,12 +178,12 @@ export class Client {
   async delete(resource: Resource, key: ObjectKey, options: DeleteOptions, signal: AbortSignal): Promise<boolean> {
     const body = { apiVersion: "v1", kind: "DeleteOptions", ...options };
     const request = this.exchange.bytes({ method: "DELETE", path: objectPath(resource, key), body }, signal);
-    return (await absentAsUndefined(request)) !== undefined;
+    return (await absentAsUndefined(resource, request)) !== undefined;
   }
 
   /** Undefined when the object is absent. */
   getScale(resource: Resource, key: ObjectKey, signal: AbortSignal): Promise<subresources.Scale | undefined> {
-    return absentAsUndefined(subresources.getScale(this.exchange, resource, key, signal));
+    return absentAsUndefined(resource, subresources.getScale(this.exchange, resource, key, signal));
   }
 
   /** Sets the replica count, whatever it is now. */
@@ -194,7 +196,8 @@ export class Client {
    * @throws ApiError 429 at once when a disruption budget forbids it now (no retry here: the caller reports and waits).
    */
   async evict(key: ObjectKey, options: DeleteOptions, signal: AbortSignal): Promise<boolean> {
-    return (await absentAsUndefined(subresources.evict(this.exchange, key, options, signal))) !== undefined;
+    const answer = subresources.evict(this.exchange, key, options, signal);
+    return (await absentAsUndefined(resources.pods, answer)) !== undefined;
   }
 
   /** A bound token of a ServiceAccount. The server may shorten the lifetime; at least 600 s. */
@@ -257,11 +260,16 @@ function endless(path: string, wrong: string): ApiError {
   return new ApiError(`GET ${path}: the list has no end: ${wrong}`, { status: 500, reason: "" });
 }
 
-async function absentAsUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
+/**
+ * Kinds of Kubernetes itself are always served, so that a 404 without a Status is no answer of the API server: a load
+ * balancer or a proxy before it has lost its way, and the object may well be there.
+ */
+async function absentAsUndefined<T>({ group }: Resource, answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof ApiError && error.isNotFound) return undefined;
+    const isAnswer = error instanceof ApiError && (error.body !== undefined || group.includes("."));
+    if (isAnswer && error.isNotFound) return undefined;
     throw error;
   }
 }

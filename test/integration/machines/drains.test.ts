@@ -229,7 +229,10 @@ test("the node is deleted under the drain", async () => {
 test("a wish of the platform waits for the operator's word; then the node is emptied and removed", async () => {
   const pool = { deploymentId: "dep_1", namePrefix: "old-" };
   await cluster().apply([
-    { apiVersion: "v1", kind: "Node", metadata: { name: "old-1", labels: { "sallyport.dev/machine": "true" } } },
+    {
+      ...{ apiVersion: "v1", kind: "Node" },
+      metadata: { name: "old-1", labels: { "sallyport.dev/machine": "true" }, finalizers: ["example.com/held"] },
+    },
     { apiVersion: "v1", kind: "Node", metadata: { name: "control-plane-1" } },
     ours("MachinePool", "old", pool),
   ]);
@@ -244,6 +247,9 @@ test("a wish of the platform waits for the operator's word; then the node is emp
   const conditions = [...(waiting.status?.conditions ?? []), word];
   const body = { metadata: { resourceVersion: waiting.metadata.resourceVersion }, status: { conditions } };
   await world.operator.patch(machineDrains, key, { type: "merge", body }, { subresource: "status" }, signal());
+  await world.until(drain, (each) => reasonOf(each, "Removed") === "NodeHeld");
+  const free = { type: "merge", body: { metadata: { finalizers: null } } } as const;
+  await world.admin.patch(resources.nodes, { name: "old-1" }, free, {}, signal());
   await world.until(drain, (each) => reasonOf(each, "Removed") === "NodeDeleted");
   expect(await world.node("old-1")).toBeUndefined();
   // A stolen agent: the customer's word is for one machine, and the drain names the node of another.
