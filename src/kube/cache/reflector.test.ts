@@ -39,6 +39,29 @@ const resumed: ReflectorState = { at: "watch", resourceVersion: "9" };
 const rows: readonly Row[] = [
   { when: "the server closed", outcome: ended({ reason: "closed" }), next: resumed, delayMs: 0, reason: "closed" },
   { when: "the stream went silent", outcome: ended({ reason: "idle" }), next: resumed, delayMs: 0, reason: "idle" },
+  {
+    when: "a second stream in a row was silent from its first moment, as after a restore of etcd",
+    outcome: ended({ reason: "idle" }, { resourceVersion: "7", events: 0 }),
+    memory: { ...INITIAL_MEMORY, silent: 1 },
+    next: { at: "watch-list" },
+    delayMs: 0,
+    reason: "gone",
+  },
+  {
+    when: "a first stream was silent from its first moment",
+    outcome: ended({ reason: "idle" }, { resourceVersion: "7", events: 0 }),
+    next: watching,
+    delayMs: 0,
+    reason: "idle",
+  },
+  {
+    when: "a stream went silent after a bookmark, and the one before was silent",
+    outcome: ended({ reason: "idle" }, { events: 0 }),
+    memory: { ...INITIAL_MEMORY, silent: 1 },
+    next: resumed,
+    delayMs: 0,
+    reason: "idle",
+  },
   { when: "the server overran", outcome: ended({ reason: "expired" }), next: resumed, delayMs: 0, reason: "expired" },
   {
     when: "it closed within a second without an event",

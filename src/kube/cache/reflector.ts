@@ -45,6 +45,8 @@ export interface Memory {
   readonly listUntilMs: number;
   /** Watch-lists in a row that ended before the mark. */
   readonly unmarked: number;
+  /** Watches in a row that went silent without a word of anything newer. */
+  readonly silent: number;
 }
 
 export interface Step {
@@ -71,6 +73,12 @@ const SHORT_MS = 1_000;
 /** Watch-lists that may end before the mark: a cut connection is one. */
 const MOST_UNMARKED = 3;
 
+/**
+ * Watches that may go silent in a row: of a dead connection the next one brings bookmarks. A server that etcd's restore has
+ * put behind our version sends none, also of what changes, until its versions have caught up.
+ */
+const MOST_SILENT = 2;
+
 /** How long a server that loses the mark is not asked for watch-lists. What loses it may be replaced while we run. */
 const LIST_FOR_MS = 3_600_000;
 
@@ -80,6 +88,7 @@ export const INITIAL_MEMORY: Memory = {
   lastFailureMs: Number.NEGATIVE_INFINITY,
   listUntilMs: Number.NEGATIVE_INFINITY,
   unmarked: 0,
+  silent: 0,
 };
 
 /** The whole policy of a reflector: from how a state ended to the next. Pure. */
@@ -104,8 +113,12 @@ export function step(state: ReflectorState, outcome: Outcome, memory: Memory, no
     if (end.reason === "unmarked" || unmarked >= MOST_UNMARKED) return withoutMark(memory, nowMs);
     return afterEnd(state, { ...outcome, end }, { ...memory, unmarked }, nowMs, random);
   }
+  const isSilent = state.at === "watch" && end.reason === "idle" && outcome.resourceVersion === state.resourceVersion;
+  const silent = isSilent ? memory.silent + 1 : 0;
+  if (silent >= MOST_SILENT)
+    return { state: relistOf(memory, nowMs), memory: { ...memory, silent: 0 }, delayMs: 0, reason: "gone" };
   const isWhole = outcome.resourceVersion !== undefined;
-  return afterEnd(state, outcome, isWhole ? { ...memory, unmarked: 0 } : memory, nowMs, random);
+  return afterEnd(state, outcome, { ...memory, silent, ...(isWhole && { unmarked: 0 }) }, nowMs, random);
 }
 
 function afterEnd(
