@@ -88,14 +88,20 @@ test("a node that finalizers hold is not said to be deleted; it is deleted once,
     nodes: [node(NODE)],
     drains: [drain("one", requested({ remove: true }), { status: approved })],
   });
-  twin.areNodesHeld = true;
+  const { nodes } = twin;
+  const gone = nodes.delete.bind(nodes);
+  nodes.delete = (name) => {
+    const held = twin.node(name);
+    const metadata = { ...held.metadata, deletionTimestamp: held.metadata.creationTimestamp };
+    return nodes.set(name, { ...held, metadata }) === nodes;
+  };
   twin.joins.set(join.metadata.name, join);
   await twin.rounds(60);
   const said = () => twin.status("one").conditions?.find(({ type }) => type === "Removed");
   expect(said()).toMatchObject({ status: "False", reason: "NodeHeld" });
   expect(said()?.message).toContain("finalizers");
   expect(twin.effects.filter((effect) => effect.startsWith("delete node"))).toHaveLength(1);
-  twin.nodes.delete(NODE);
+  gone(NODE);
   await twin.rounds(20);
   expect(said()).toMatchObject({ status: "True", reason: "NodeDeleted" });
 });

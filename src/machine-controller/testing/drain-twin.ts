@@ -39,7 +39,6 @@ export class DrainTwin {
   rules: DrainRules;
   obstacle: string | undefined;
   isOfItsMachine = true;
-  areNodesHeld = false;
   /** In order, as `verb name`. */
   readonly effects: string[] = [];
   readonly news: string[] = [];
@@ -187,11 +186,8 @@ export class DrainTwin {
         const removed = { ...labelled, status: { ...join.status, state: "Removed" as const } };
         this.#effect(`removed ${join.metadata.name}`, () => this.joins.set(join.metadata.name, removed));
       },
-      deleteNode: async (node) => {
-        const { name, creationTimestamp: deletionTimestamp } = node.metadata;
-        this.#effect(`delete node ${name}`, () => this.nodes.delete(name));
-        if (this.areNodesHeld) this.nodes.set(name, { ...node, metadata: { ...node.metadata, deletionTimestamp } });
-      },
+      deleteNode: async ({ metadata }) =>
+        void this.#effect(`delete node ${metadata.name}`, () => this.nodes.delete(metadata.name)),
       publisher: {
         cordoned: () => void this.news.push("Cordoned"),
         asked: (_, act, answer) => void this.news.push(`${act.do} ${keyOf(act.pod)}: ${answer.is}`),
