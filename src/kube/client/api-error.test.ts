@@ -37,6 +37,15 @@ describe("an API error", () => {
     expect(predicates.filter((predicate) => error[predicate])).toEqual(expected);
   });
 
+  test("of a policy whose parameters are not read yet, after a start of the server, says nothing of the object", () => {
+    const denied = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ";
+    const of = (words: string): ApiError => new ApiError(denied + words, { status: 422, reason: "Invalid" });
+    const unread = of("failed to configure binding: paramKind kind `example.com/v1, Kind=Foo` not known");
+    expect([unread.isInvalid, unread.isTransient]).toEqual([false, true]);
+    const refused = of("replicas must be odd");
+    expect([refused.isInvalid, refused.isTransient]).toEqual([true, false]);
+  });
+
   test("carries the server's status and its wait", () => {
     const body = { kind: "Status", message: "slow down", reason: "TooManyRequests", details: { retryAfterSeconds: 3 } };
     const error = errorFromResponse("GET /x", 429, Buffer.from(JSON.stringify(body)), undefined, now);

@@ -26,6 +26,9 @@ export interface Status {
 /** Reason of an error that has no answer behind it: refused, reset, timed out, DNS. `status` is 0 then. */
 const NETWORK_ERROR = "NetworkError";
 
+/** What an admission policy says of every object while its parameters cannot be read, with the status of an invalid one. */
+const UNREAD_POLICY = /\bdenied request: failed to configure (?:policy|binding): /;
+
 interface ApiErrorOptions extends ErrorOptions {
   readonly status: number;
   readonly reason: string;
@@ -84,7 +87,7 @@ export class ApiError extends Error {
   }
 
   get isInvalid(): boolean {
-    return this.status === 422 || this.reason === "Invalid";
+    return (this.status === 422 || this.reason === "Invalid") && !this.#isUnread;
   }
 
   get isTooManyRequests(): boolean {
@@ -93,7 +96,12 @@ export class ApiError extends Error {
 
   /** Worth trying again later as it is: the server was busy, broken or away. */
   get isTransient(): boolean {
-    return this.status === 0 || this.status === 429 || this.status >= 500;
+    return this.status === 0 || this.status === 429 || this.status >= 500 || this.#isUnread;
+  }
+
+  /** A policy was not evaluated: after a start the server reads a policy's parameters some seconds later than the policy. */
+  get #isUnread(): boolean {
+    return UNREAD_POLICY.test(this.message);
   }
 }
 
