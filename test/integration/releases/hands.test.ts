@@ -50,8 +50,8 @@ describe("a plan", () => {
       ...{ create: 1, change: 1, prune: 1, unchanged: 1 },
       changes: [
         `delete ConfigMap/${shop}/going`,
-        `pods of Deployment ${shop}/api match your Service ${shop}/theirs`,
         `your Deployment ${shop}/waiting names ConfigMap new, which is new`,
+        `pods of Deployment ${shop}/api match your Service ${shop}/theirs`,
         "comes to 1 pod at most",
         `runs registry.example/app:2, new in this release, in Deployment.apps/${shop}/api`,
         `change Deployment.apps/${shop}/api: .spec.template.spec.containers[name="c"].image`,
