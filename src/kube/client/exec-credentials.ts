@@ -114,7 +114,9 @@ async function printed({ program, cluster, clock, place }: ExecOptions): Promise
   });
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const cancel = clock.after(CREDENTIAL_LIMIT_MS, () => {
-    child.kill();
+    // One that does not hear would keep its output, and this process with it.
+    child.kill("SIGKILL");
+    child.stdout?.destroy();
     reject(new Error(`no answer within ${CREDENTIAL_LIMIT_MS / 1_000} s`));
   });
   const words = child.stderr === null ? "" : text(child.stderr);

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { ApiError } from "../../../api-client/api-error.ts";
 import type { ParamsSchema } from "../../../plugins/params-schema.ts";
 import type { CallRoute } from "../calling.ts";
 import { fitParams, fittedParams, schemaOf } from "./fitted-params.ts";
@@ -42,7 +43,7 @@ it("a plugin of the vendor's own is asked for in the deployment's project; what 
   const schema = () => schemaOf("search/reindex", async () => "prj_1", call, signal);
   expect(await fitParams({ name: 1 }, { name: "1" }, schema)).toEqual({ name: "1" });
   expect(calls).toEqual([["operations", "listPlugins", { project: "prj_1" }]]);
-  const refused: CallRoute = () => Promise.reject(new Error("403"));
+  const refused: CallRoute = () => Promise.reject(new ApiError("FORBIDDEN", "no", { status: 403, retryable: false }));
   expect(await schemaOf("search/reindex", async () => "prj_1", refused, signal)).toBeUndefined();
   expect(
     await schemaOf("kubernetes/scale", () => Promise.reject(new Error("not asked")), refused, signal),

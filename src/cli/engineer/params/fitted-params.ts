@@ -1,3 +1,4 @@
+import { ApiError } from "../../../api-client/api-error.ts";
 import { BUILTIN_PLUGINS } from "../../../contract/operations/builtin-plugins.ts";
 import type { Plugin } from "../../../contract/operations/operations.ts";
 import { paramsIssues } from "../../../plugins/params-fit.ts";
@@ -63,7 +64,9 @@ async function ownPlugin(
     const answer = await call("operations", "listPlugins", { params: {}, query, body: undefined }, signal);
     return (answer as { readonly plugins: readonly Plugin[] }).plugins.find((plugin) => plugin.name === name);
   } catch (error) {
-    if (signal.aborted) throw error;
+    // Who may not read plugins, or has an older platform, sends what was typed.
+    const isUnknown = error instanceof ApiError && (error.status === 403 || error.status === 404);
+    if (signal.aborted || !isUnknown) throw error;
     return undefined;
   }
 }

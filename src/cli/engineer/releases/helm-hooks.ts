@@ -70,7 +70,12 @@ export function keptBy(
   annotations: Readonly<Record<string, unknown>>,
   kind: string,
 ): { readonly isRefused: boolean; readonly words: string } | undefined {
-  if (annotations["helm.sh/resource-policy"] !== "keep") return undefined;
+  if (
+    String(annotations["helm.sh/resource-policy"] ?? "")
+      .trim()
+      .toLowerCase() !== "keep"
+  )
+    return undefined;
   if (kind === "PersistentVolumeClaim") {
     return {
       isRefused: false,

@@ -1,4 +1,5 @@
 import { type Expression, type SqlBool, sql } from "kysely";
+import { isRecord } from "../../../base/is-record.ts";
 import type { PackageType } from "../../../contract/packages/package-types.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Db } from "../../database/db.ts";
@@ -41,7 +42,7 @@ export const WAITS_FOR_BUILDER: Expression<SqlBool> = sql<SqlBool>`(
 function isMadeHere(type: PackageType, release: ReleaseRow | undefined, config: CallConfig): boolean {
   if (type === "operator-image") return config.baseImage !== undefined;
   const chart: unknown = release?.stack.kubernetes?.chart;
-  return type === "helm" && config.objects !== undefined && typeof chart === "object" && chart !== null;
+  return type === "helm" && config.objects !== undefined && isRecord(chart);
 }
 
 /** Whether a new package has somebody who makes it. */
