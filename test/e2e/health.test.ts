@@ -69,8 +69,11 @@ test("a cluster without metrics-server is told as one, and no number is invented
   const row = await told("web", ({ health }) => health === "healthy");
   const { deploymentId } = cast().scene.vendor;
   const params = { deploymentId, resourceId: row.resourceId, resourceType: "container" as const };
-  const { heartbeat } = await cast().engineer.resources.get({ params, query: {} }, soon());
-  const text = JSON.stringify(heartbeat);
-  expect(text).toContain("the cluster has no metrics.k8s.io");
+  // The agent asks for measures after it has told of the pods.
+  const text = await eventually(
+    async () => JSON.stringify((await cast().engineer.resources.get({ params, query: {} }, soon())).heartbeat),
+    (each) => each.includes("the cluster has no metrics.k8s.io"),
+    PATIENCE_MS,
+  );
   expect(text).not.toContain('"cpu":{"value"');
 });

@@ -219,7 +219,9 @@ fullOnly(
     await shown("m-8", (machine) => said(machine, "DrainApproved") === "NoGrant");
     const [removal] = (await drainsOf("m-8")).filter(({ spec }) => spec.requested?.remove);
     // Found to be empty, and not removed yet: what the controller does in between is held back.
-    const body = { status: { state: "Drained", startedAt: "2026-01-01T00:00:00Z", drainedAt: "2026-01-01T00:00:00Z" } };
+    // Later than the node was made: a drain that began before it is of another node.
+    const at = new Date(Date.now() + 1_000).toISOString();
+    const body = { status: { state: "Drained", startedAt: at, drainedAt: at } };
     const key = { namespace: GRANTS, name: removal?.metadata.name ?? "" };
     await world.admin.patch(machineDrains, key, { type: "merge", body }, { subresource: "status" }, signal());
     await drains.cordon("m-8", null);

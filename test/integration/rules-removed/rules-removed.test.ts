@@ -15,7 +15,7 @@ import { RULES, type Rule, removeRule } from "./rule.ts";
  * The most refusals that a process with back-off collects in that time; the elector alone tries five times a second
  * here.
  */
-const MAX_REFUSALS = 40;
+const MAX_REFUSALS = 120;
 const FAST = {
   SALLYPORT_ACCESS_CHECK_INTERVAL: "1s",
   SALLYPORT_LEASE_DURATION: "10s",
