@@ -40,6 +40,8 @@ test("of containers that run one after the other the largest counts; limits stan
   };
   const deployment = (spec: object) => object("apps/v1", "Deployment", "web", { template: { spec } });
   expect(line(deployment(pod))).toBe("comes to 1 pod at most, which asks for cpu 4, memory 1.1Gi");
+  const turned = { ...pod, initContainers: pod.initContainers.toReversed() };
+  expect(line(deployment(turned))).toBe("comes to 1 pod at most, which asks for cpu 5, memory 1.1Gi");
   const own = { ...pod, resources: { requests: { cpu: "2" } } };
   expect(line(deployment(own))).toBe("comes to 1 pod at most, which asks for cpu 2, memory 1.1Gi");
 });

@@ -104,14 +104,23 @@ function add(sum: Record<string, number>, more: Readonly<Record<string, number>>
 /** As the scheduler counts: those that start first run one after the other, unless they stay. */
 function requestsOf(pod: Node): Readonly<Record<string, number>> {
   const running: Record<string, number> = {};
-  const first = listAt(pod, "initContainers");
-  const staying = first.filter(({ restartPolicy }) => restartPolicy === "Always");
-  for (const container of [...listAt(pod, "containers"), ...staying]) add(running, requestOf(container), 1);
-  for (const container of first) {
-    for (const [resource, amount] of Object.entries(requestOf(container))) {
-      running[resource] = Math.max(running[resource] ?? 0, amount);
+  const staying: Record<string, number> = {};
+  const starting: Record<string, number> = {};
+  for (const container of listAt(pod, "initContainers")) {
+    const own = requestOf(container);
+    if (container.restartPolicy === "Always") {
+      add(staying, own, 1);
+      continue;
+    }
+    // Beside those before it that stay.
+    for (const [resource, amount] of Object.entries(own)) {
+      starting[resource] = Math.max(starting[resource] ?? 0, amount + (staying[resource] ?? 0));
     }
   }
+  add(running, staying, 1);
+  for (const container of listAt(pod, "containers")) add(running, requestOf(container), 1);
+  for (const [resource, amount] of Object.entries(starting))
+    running[resource] = Math.max(running[resource] ?? 0, amount);
   return { ...running, ...requestOf(pod) };
 }
 
